@@ -1,0 +1,57 @@
+# One target per habit. The first one that needs it creates .venv; it is brought up to date when the pins change.
+# HOLDFAST_DATA, when set, reaches every command.
+
+PYTHON ?= python3
+JOBS ?= 2
+ARGS ?=
+
+BIN := .venv/bin
+READY := .venv/.ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq --retries 5
+
+# One thread per process: a second one gains nothing on small networks and collapses beside another job.
+export OMP_NUM_THREADS := 1
+export OMP_WAIT_POLICY := PASSIVE
+export OPENBLAS_NUM_THREADS := 1
+
+.PHONY: help install demo test lint lint-style lint-types lint-imports format clean
+
+help:  ## this list
+	@awk -F ':.*##' '/^[a-z-]+:.*##/ {printf "  make %-13s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(READY)  ## create or update .venv
+
+# torch comes first and alone, so that its pin decides which build is taken; setuptools builds the package in place.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; try make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
+	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	@echo "Installing into .venv (a few minutes on a slow line) ..."
+	@$(PIP) install -c constraints.txt torch setuptools
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## compare five methods on embedded data and write a report
+	@$(BIN)/holdfast demo
+
+test: $(READY)  ## all tests and doctests but the slow ones; make test ARGS="-m slow" runs those
+	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+lint: lint-style lint-types lint-imports  ## everything that is checked without running
+
+lint-style: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+lint-types: $(READY)
+	$(BIN)/mypy
+
+lint-imports: $(READY)
+	$(BIN)/lint-imports
+
+format: $(READY)  ## sort imports, mend what ruff can, format
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:  ## remove caches and build leftovers; .venv stays
+	rm -rf build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

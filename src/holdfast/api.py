@@ -1,0 +1,176 @@
+"""The public verbs: stream, method, net, protocol, run, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast import metrics, report
+from holdfast.errors import BadInput, RunFailed
+from holdfast.methods import Learner, methods
+from holdfast.nets import NetSpec, nets
+from holdfast.protocols import Protocol, Watch, name_of, protocols
+from holdfast.settings import faults_in, hints
+from holdfast.streams import streams
+from holdfast.sweep import Cell, Failure, NetLike, Watcher, claim, execute, read_records, versions, write_text
+from holdfast.sweep.store import dumps
+from holdfast.types import Record, Stream
+
+
+def method(name: str, **settings: Any) -> Learner:
+    """A method by name, e.g. `method("gem", memories=256, margin=0.5)`."""
+    return methods.make(name, settings)
+
+
+def net(name: str, **settings: Any) -> NetSpec:
+    """A network by name, e.g. `net("mlp", hidden=(400, 400))`."""
+    return nets.make(name, settings)
+
+
+def protocol(name: str, **settings: Any) -> Protocol:
+    """A protocol by name, e.g. `protocol("epochs", epochs=4, batch=128, lr=1e-3, optimiser="adam")`."""
+    return protocols.make(name, settings)
+
+
+def stream(name: str, data: Any = "digits", seed: int = 0, **settings: Any) -> Stream:
+    """A stream by name. `data` is a data set's name, `(x, y)`, `(x, y, x_test, y_test)`, or a torch or HF data set.
+
+    >>> stream("split", tasks=5).tasks[1].classes
+    (2, 3)
+    """
+    return streams.make(name, settings).cut(name, data, seed)
+
+
+def run(
+    method: str | Learner | type[Learner],
+    stream: str | Stream,
+    net: str | NetLike = "mlp",
+    protocol: str | Protocol = "online",
+    seed: int = 0,
+    device: str = "auto",
+    watch: Watch | None = None,
+) -> Record:
+    """Run one method on one stream. The stream is taken as it is; the seed sets weights, batches and the learner."""
+    chosen = as_stream(stream)
+    cell = Cell(as_method(method), chosen, as_net(net), as_protocol(protocol), seed, device, reseed=False)
+    return cell.run(watch)
+
+
+def compare(
+    methods: Sequence[str | Learner | type[Learner]],
+    stream: str | Stream | Sequence[Stream],
+    seeds: int | Sequence[int] = 5,
+    net: str | NetLike = "mlp",
+    protocol: str | Protocol = "online",
+    device: str = "auto",
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    watch: Watcher | None = None,
+) -> Comparison:
+    """Run several methods on the same streams and seeds, in parallel processes; each seed cuts the stream anew.
+
+    With `out`, results are kept there: finished runs are not repeated, and another experiment's folder is refused.
+    """
+    chosen = [as_method(m) for m in ([methods] if isinstance(methods, str) else methods)]
+    which = [stream] if isinstance(stream, str | Stream) else list(stream)
+    numbers = range(seeds) if isinstance(seeds, int) else seeds
+    cells = [
+        Cell(m, as_stream(s), as_net(net), as_protocol(protocol), seed, device)
+        for s in which
+        for m in chosen
+        for seed in numbers
+    ]
+    if not cells:
+        raise BadInput("there is nothing to run: give at least one method, one stream and one seed")
+    return run_cells(cells, None if out is None else Path(out), jobs, watch)
+
+
+def run_cells(
+    cells: Sequence[Cell], out: Path | None = None, jobs: int | None = None, watch: Watcher | None = None
+) -> Comparison:
+    """Check all cells, run those that are not finished in `out`, and keep everything there."""
+    for cell in cells:
+        cell.check()
+    if out is not None:
+        claim(out, _experiment(cells))
+    results = execute(cells, out, jobs, watch)
+    records = tuple(r for r in results if isinstance(r, Record))
+    comparison = Comparison(records, tuple(r for r in results if isinstance(r, Failure)))
+    if out is not None and records:
+        write_text(out / "summary.json", dumps(comparison.summary()))
+        comparison.report(out / "report.html")
+    return comparison
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Records of several methods and seeds; prints as a table."""
+
+    records: tuple[Record, ...]
+    failures: tuple[Failure, ...] = ()
+
+    def summary(self) -> dict[str, Any]:
+        """The content of summary.json: per label and metric the mean, its 95% interval and the values."""
+        return metrics.summarise(self.records)
+
+    def report(self, path: str | Path, title: str | None = None) -> Path:
+        """Write the HTML report: one self-contained file."""
+        if not self.records:
+            raise RunFailed("no run finished, so there is nothing to report")
+        report.write(self.records, Path(path), title or "Holdfast report")
+        return Path(path)
+
+    def latex(self) -> str:
+        return report.latex(self.records)
+
+    def __str__(self) -> str:
+        table = [report.text(self.records)] if self.records else []
+        return "\n".join([*table, *(f"{f.cell} failed: {f.reason}" for f in self.failures)])
+
+
+def load(folder: str | Path) -> Comparison:
+    """The finished records of an output folder."""
+    return Comparison(tuple(read_records(Path(folder))))
+
+
+def as_method(given: str | Learner | type[Learner]) -> Learner:
+    if isinstance(given, str):
+        return method(given)
+    if isinstance(given, type) and issubclass(given, Learner):
+        given = given()
+    if not isinstance(given, Learner):
+        raise BadInput(f"a method must be a name or a Learner, not a {type(given).__name__}")
+    faults = faults_in(type(given), {k: vars(given)[k] for k in hints(type(given))}, f"method {name_of(given)!r}")
+    if faults:
+        raise BadInput(*faults)
+    return given
+
+
+def as_stream(given: str | Stream) -> Stream:
+    return stream(given) if isinstance(given, str) else given
+
+
+def as_net(given: str | NetLike) -> NetLike:
+    if isinstance(given, str):
+        return net(given)
+    return given
+
+
+def as_protocol(given: str | Protocol) -> Protocol:
+    return protocol(given) if isinstance(given, str) else given
+
+
+def _experiment(cells: Sequence[Cell]) -> Mapping[str, Any]:
+    """The content of experiment.json: every resolved setting, versions, data fingerprints, the cells in order."""
+    settings = [cell.settings() for cell in cells]
+    unique = [s for i, s in enumerate(settings) if s not in settings[:i]]
+    order = list(dict.fromkeys(s["method"]["name"] for s in unique))
+    return {
+        "schema": 1,
+        "runs": unique,
+        "seeds": sorted({cell.seed for cell in cells}),
+        "order": order,
+        "versions": versions(),
+    }

@@ -1,0 +1,94 @@
+"""The audit card: the conditions of an honest evaluation, measured in the run; met, not met or not applicable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from holdfast.types import StreamInfo
+
+Line = dict[str, Any]  # label, value, unit, met, note
+
+CONFIDENT = 0.5  # of the largest possible entropy: below it predictions on unseen tasks count as confident
+FLAT = 0.1  # a cost is constant when it grows by less than this share of its mean per task
+PEEKING = ("test:",)  # choices made on these data could not be made in practice
+
+
+def card(
+    *,
+    info: StreamInfo,
+    entropies: Sequence[float],
+    old_rows: Sequence[tuple[int, int]],
+    settings: Mapping[str, Mapping[str, Any]],
+    bytes_per_task: Sequence[int],
+    seconds_per_update: Sequence[float],
+    flops_per_update: Sequence[float],
+    passes: float,
+    mixed: bool,
+) -> dict[str, Line]:
+    """All lines of the card. Per-task sequences are in the order of learning."""
+    kept, kept_bytes = max(old_rows, default=(0, 0))
+    lines = {
+        "resemblance": _resemblance(entropies, info),
+        "shared_head": _line(
+            "One output vector for all tasks", info.scenario, None, info.scenario != "task",
+            "class and domain scenarios share their outputs between tasks; in the task scenario they are masked",
+        ),
+        "no_task_label": _line(
+            "No task label at test", "given" if info.task_given else "hidden", None, not info.task_given,
+            "the task label was given to predict" if info.task_given else "predict was called without it",
+        ),
+        "no_old_data": _line(
+            "No old data kept", kept, "rows", kept == 0 and not mixed,
+            "all tasks were shown at once" if mixed
+            else f"{kept_bytes} bytes; past training rows found in the learner's state, a lower bound",
+        ),
+        "more_than_two_tasks": _line("More than two tasks", info.tasks, "tasks", info.tasks > 2, "paper 001 §5"),
+        "causal_selection": _causal(settings, mixed),
+        "memory": _growth("Memory does not grow", bytes_per_task, "bytes"),
+        "update_seconds": _growth("Seconds per update do not grow", seconds_per_update, "s"),
+        "update_flops": _growth("FLOPs per update do not grow", flops_per_update, "FLOPs"),
+        "single_pass": _line(
+            "Every example seen once", round(passes, 3), "passes", passes <= 1 + 1e-9,
+            "training batches and rows read through the lease, per training row",
+        ),
+    }  # fmt: skip
+    return lines
+
+
+def _line(label: str, value: Any, unit: str | None, met: bool | None, note: str) -> Line:
+    return {"label": label, "value": value, "unit": unit, "met": met, "note": note}
+
+
+def _resemblance(entropies: Sequence[float], info: StreamInfo) -> Line:
+    label, unit = "Later tasks resemble earlier ones", "nats"
+    if not entropies:
+        return _line(label, None, unit, None, "there is no later task")
+    outputs = [len(c) if info.task_given else info.classes for c in info.task_classes[1:]]
+    mean, top = float(np.mean(entropies)), float(np.mean(np.log(outputs)))
+    note = f"mean entropy of predictions on a task's data before it is learned; a uniform guess has {top:.3g}"
+    return _line(label, mean, unit, None if top == 0 else mean < CONFIDENT * top, note)
+
+
+def _causal(settings: Mapping[str, Mapping[str, Any]], mixed: bool) -> Line:
+    peeked = sorted(name for name, s in settings.items() if s["chosen_by"].startswith(PEEKING))
+    label = "Choices made without future or test data"
+    if mixed:
+        return _line(label, "all tasks at once", None, False, "the learner saw later tasks' data from the start")
+    if peeked:
+        sources = ", ".join(f"{name} from {settings[name]['chosen_by']}" for name in peeked)
+        return _line(label, len(peeked), "settings", False, sources)
+    return _line(label, 0, "settings", True, "every setting was given, a default, or chosen on validation data")
+
+
+def _growth(label: str, per_task: Sequence[float], unit: str) -> Line:
+    """The last value and the slope over tasks; constant when the slope is below `FLAT` of the mean."""
+    if len(per_task) < 2:
+        return _line(label, None, unit, None, "one task has no slope")
+    slope = float(np.polyfit(np.arange(len(per_task)), per_task, 1)[0])
+    mean = float(np.mean(per_task))
+    value = {"last": per_task[-1], "slope": slope}
+    note = f"per task in order: {', '.join(f'{v:.3g}' for v in per_task)}"
+    return _line(label, value, f"{unit}; slope per task", mean == 0 or slope / mean < FLAT, note)

@@ -1,0 +1,77 @@
+"""A lease on the data of the current task: the only data a learner ever gets, and only until the task is over."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from holdfast.errors import PastDataError
+from holdfast.types import Batch, Part
+
+
+class Lease:
+    """Train and validation tensors of one task. After the task every read raises `PastDataError`.
+
+    Rows read are counted: under a single-pass protocol they are another pass, and the card says so.
+    """
+
+    def __init__(self, task: int, train: Part, val: Part, mixed: Tensor | None = None) -> None:
+        self.task = task
+        self.rows_read = 0
+        self._train: Part | None = train
+        self._val: Part | None = val
+        self._mixed = mixed  # per row its task, where all tasks are shown at once
+        self._kept = torch.ones(len(train), dtype=torch.bool)
+
+    def __len__(self) -> int:
+        return len(self._open(self._train))
+
+    @property
+    def x(self) -> Tensor:
+        part = self._open(self._train)
+        self.rows_read += len(part)
+        return part.x()
+
+    @property
+    def y(self) -> Tensor:
+        return self._open(self._train).y
+
+    @property
+    def val_x(self) -> Tensor:
+        return self._open(self._val).x()
+
+    @property
+    def val_y(self) -> Tensor:
+        return self._open(self._val).y
+
+    def take(self, index: Tensor) -> Batch:
+        """These training rows as a batch; only they count as read."""
+        part = self._open(self._train)
+        self.rows_read += len(index)
+        task = self.task if self._mixed is None else self._mixed[index]
+        index = index.to(part.y.device)
+        return Batch(part.x(index), part.y[index], task)
+
+    def withhold(self, index: Tensor) -> None:
+        """Keep these rows out of the training batches (a coreset)."""
+        self._open(self._train)
+        self._kept[index] = False
+
+    def close(self) -> None:
+        self._train = self._val = self._mixed = None
+
+    @property
+    def closed(self) -> bool:
+        return self._train is None
+
+    def kept(self) -> Tensor:
+        """The rows that training may show: all but those withheld. For protocols."""
+        return self._kept.nonzero().flatten()
+
+    def _open(self, part: Part | None) -> Part:
+        if part is None:
+            raise PastDataError(
+                f"the data of task {self.task} are gone: its lease ended with the task. Copy what the method may keep "
+                "(an episodic memory counts on the audit card) before `finish` returns"
+            )
+        return part

@@ -1,0 +1,73 @@
+"""Old data found in a learner's state by matching rows against hashes of past training rows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from holdfast.audit.footprint import reachable
+from holdfast.types import Part, as_float
+
+_CHUNK = 4096
+
+
+class Retention:
+    """Remembers hashes of the training rows of past tasks and looks for them in what a learner keeps.
+
+    Rows are matched bit for bit, as stored (bytes) and as the learner saw them (floats), whatever their shape. Rows
+    that a learner altered, compressed or re-drew are not found: the count is a lower bound.
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.width = math.prod(shape)
+        self._past: list[Part] = []
+        self._hashed = 0
+        self._known = torch.zeros(0, dtype=torch.int64)
+
+    def remember(self, train: Part) -> None:
+        """A task is over: its rows are past rows from now on. They are hashed when first needed."""
+        self._past.append(train)
+
+    def scan(self, thing: Any) -> tuple[int, int]:
+        """(rows, bytes): how many different past rows are kept in anything reachable from `thing`, and their size."""
+        found, size = [], 0
+        for table in _tables(thing, self.width):
+            self._hash_past()
+            hashes = _hash(table)
+            hit = torch.isin(hashes, self._known)
+            found.append(hashes[hit])
+            size += int(hit.sum()) * self.width * table.element_size()
+        return (len(torch.cat(found).unique()) if found else 0), size
+
+    def _hash_past(self) -> None:
+        new = []
+        for part in self._past[self._hashed :]:
+            for start in range(0, len(part), _CHUNK):
+                raw = part.raw(slice(start, start + _CHUNK)).cpu()
+                new += [_hash(raw.flatten(1)), _hash(as_float(raw).flatten(1))]
+        self._hashed = len(self._past)
+        self._known = torch.cat([self._known, *new])
+
+
+def _tables(thing: Any, width: int) -> list[Tensor]:
+    """Everything reachable that could hold examples, as (rows, width)."""
+    tables = []
+    for item in reachable(thing):
+        tensor = torch.from_numpy(item) if isinstance(item, np.ndarray) and item.dtype != object else item
+        if not isinstance(tensor, Tensor) or tensor.dim() < 2 or tensor.dtype.is_complex:
+            continue
+        inner = [math.prod(tensor.shape[d:]) for d in range(1, tensor.dim())]
+        if width in inner and tensor.numel():
+            tables.append(tensor.detach().cpu().reshape(-1, width))
+    return tables
+
+
+def _hash(rows: Tensor) -> Tensor:
+    """(n,) int64: a random linear form of each row's bits, modulo 2^64; equal rows always agree."""
+    bits = rows.contiguous().view(torch.int32) if rows.element_size() == 4 else rows.to(torch.int32)
+    form = torch.randint(-(2**62), 2**62, (rows.shape[1],), generator=torch.Generator().manual_seed(17))
+    return torch.cat([(part.long() * form).sum(1) for part in bits.split(_CHUNK)])

@@ -1,0 +1,29 @@
+"""The one place where batches are cut: shuffled rows, bytes until the last moment, no work per example."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from holdfast.types import Batch, Part, as_float
+
+BLOCK_ROWS = 4096  # rows gathered and transformed together; batches are slices of a block
+
+
+def batches(
+    part: Part, size: int, rng: torch.Generator, task: int | Tensor | None, kept: Tensor | None = None
+) -> Iterator[Batch]:
+    """One pass over a part in random order. `task` may be one index per row of the part; `kept` limits the rows."""
+    n = len(part) if kept is None else len(kept)
+    order = torch.randperm(n, generator=rng)
+    if kept is not None:
+        order = kept[order]
+    order = order.to(part.y.device)
+    for block in order.split(size * max(1, BLOCK_ROWS // size)):
+        raw, y = part.raw(block), part.y[block]
+        tasks = task[block] if isinstance(task, Tensor) else None
+        for i in range(0, len(block), size):
+            stop = i + size
+            yield Batch(as_float(raw[i:stop]), y[i:stop], task if tasks is None else tasks[i:stop])

@@ -1,0 +1,103 @@
+"""Gradients of many groups of examples at once: per past task (GEM) or per example (Fisher information)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.func import functional_call, grad, vmap
+
+CHUNK_BYTES = 2**27  # the per-example gradients of one chunk stay below 128 MB
+
+
+def cross_entropy(logits: Tensor, y: Tensor, allowed: Tensor | None = None) -> Tensor:
+    """Mean cross-entropy; outputs that are not allowed take no part. allowed: (C,) or (B, C)."""
+    return F.cross_entropy(restrict(logits, allowed), y)
+
+
+def restrict(logits: Tensor, allowed: Tensor | None) -> Tensor:
+    """Logits with −∞ where an output is not allowed."""
+    return logits if allowed is None else logits.masked_fill(~allowed, -torch.inf)
+
+
+def grouped_gradients(
+    module: nn.Module, parameters: Sequence[nn.Parameter], x: Tensor, y: Tensor, allowed: Tensor | None
+) -> Tensor:
+    """(N, P) ∂/∂θ of the mean cross-entropy of each group; x (N, B, *shape), y (N, B), allowed (N, C) or None."""
+    chain = linear_chain(module)
+    if chain is not None and [id(p) for layer in chain for p in layer.parameters()] == [id(p) for p in parameters]:
+        return _chain_gradients(chain, x, y, allowed)
+    if any(isinstance(m, nn.modules.batchnorm._BatchNorm) and m.training for m in module.modules()):
+        return _one_by_one(module, parameters, x, y, allowed)
+    return _vmapped(module, parameters, x, y, allowed)
+
+
+def linear_chain(module: nn.Module) -> list[nn.Linear] | None:
+    """The linear layers of a plain ReLU perceptron (Flatten, Linear, ReLU, Linear, ...), or None if it is not one."""
+    if not isinstance(module, nn.Sequential):
+        return None
+    layers = [
+        m
+        for m in module
+        if not isinstance(m, nn.Flatten | nn.Identity) and not (isinstance(m, nn.Dropout) and not m.training)
+    ]
+    linears, relus = layers[0::2], layers[1::2]
+    plain = (
+        len(layers) % 2 == 1
+        and all(type(m) is nn.Linear and m.bias is not None for m in linears)
+        and all(type(m) is nn.ReLU for m in relus)
+    )
+    return linears if plain else None  # type: ignore[return-value]
+
+
+@torch.no_grad()
+def _chain_gradients(chain: list[nn.Linear], x: Tensor, y: Tensor, allowed: Tensor | None) -> Tensor:
+    """Back-propagation by hand: the weights are shared, so only the last product is done per group."""
+    n, b = y.shape
+    activations = [x.reshape(n * b, -1)]
+    for layer in chain:
+        z = torch.addmm(layer.bias, activations[-1], layer.weight.t())
+        activations.append(z if layer is chain[-1] else z.relu_())
+    logits = activations.pop()
+    if allowed is not None:
+        logits = restrict(logits, allowed.repeat_interleave(b, 0))
+    delta = logits.softmax(-1)  # (N·B, C); ∂CE/∂logits = (softmax − onehot) / B
+    delta[torch.arange(n * b, device=delta.device), y.flatten()] -= 1
+    delta /= b
+    pieces: list[Tensor] = []  # last layer first
+    for layer, a in zip(reversed(chain), reversed(activations), strict=True):
+        d = delta.view(n, b, -1)
+        pieces += [d.sum(1), torch.bmm(d.transpose(1, 2), a.view(n, b, -1)).flatten(1)]
+        if layer is not chain[0]:
+            delta = torch.mm(delta, layer.weight).mul_(a > 0)
+    return torch.cat(pieces[::-1], 1)
+
+
+def _vmapped(
+    module: nn.Module, parameters: Sequence[nn.Parameter], x: Tensor, y: Tensor, allowed: Tensor | None
+) -> Tensor:
+    names = {id(p): name for name, p in module.named_parameters()}
+    theta = {names[id(p)]: p.detach() for p in parameters}
+    buffers = dict(module.named_buffers())
+
+    def loss(theta: dict[str, Tensor], x: Tensor, y: Tensor, allowed: Tensor | None) -> Tensor:
+        return cross_entropy(functional_call(module, (theta, buffers), (x,)), y, allowed)
+
+    in_dims = (None, 0, 0, None if allowed is None else 0)
+    per_name = vmap(grad(loss), in_dims=in_dims, randomness="different")(theta, x, y, allowed)
+    return torch.cat([per_name[name].flatten(1) for name in theta], 1)
+
+
+@torch.enable_grad()
+def _one_by_one(
+    module: nn.Module, parameters: Sequence[nn.Parameter], x: Tensor, y: Tensor, allowed: Tensor | None
+) -> Tensor:
+    """Batch statistics depend on the whole group and move at every pass: one pass per group, as training would."""
+    rows = []
+    for i in range(len(y)):
+        loss = cross_entropy(module(x[i]), y[i], None if allowed is None else allowed[i])
+        pieces = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
+        rows.append(torch.cat([g.flatten() for g in pieces]))
+    return torch.stack(rows)

@@ -1,0 +1,183 @@
+"""Episodic memories: which past examples a learner keeps. One way in (`add`), one way out (`draw`, `of_task`)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import torch
+from torch import Tensor
+
+from holdfast.engine.state import Plain
+from holdfast.types import Batch
+
+
+class Memory(Plain):
+    """A table of examples with their labels and tasks; the rule that fills it is the subclass."""
+
+    def __init__(self) -> None:
+        self.x = torch.zeros(0)
+        self.y = torch.zeros(0, dtype=torch.long)
+        self.task = torch.zeros(0, dtype=torch.long)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @abstractmethod
+    def add(self, batch: Batch, rng: torch.Generator) -> None:
+        """Offer a batch; the rule decides what stays."""
+
+    def draw(self, n: int, rng: torch.Generator) -> Batch:
+        """n examples at random, without replacement while there are enough."""
+        have = len(self)
+        index = torch.randperm(have, generator=rng)[:n] if have >= n else torch.randint(have, (n,), generator=rng)
+        return self._rows(index)
+
+    def of_task(self, task: int) -> Batch:
+        """All that is kept of one task."""
+        return self._rows((self.task == task).nonzero().flatten())
+
+    def tasks(self) -> list[int]:
+        """The tasks of which something is kept."""
+        return self.task.unique().tolist()
+
+    def all(self) -> Batch:
+        return Batch(self.x, self.y, self.task)
+
+    def _rows(self, index: Tensor) -> Batch:
+        index = index.to(self.y.device)
+        return Batch(self.x[index], self.y[index], self.task[index])
+
+    def _append(self, batch: Batch, index: Tensor | slice = slice(None)) -> None:
+        x, y, task = batch.x[index], batch.y[index], _task_column(batch)[index]
+        self.x = torch.cat([self.x.to(x), x]) if len(self) else x.clone()
+        self.y = torch.cat([self.y.to(y), y])
+        self.task = torch.cat([self.task.to(task), task])
+
+    def _keep(self, index: Tensor) -> None:
+        self.x, self.y, self.task = self.x[index], self.y[index], self.task[index]
+
+    def _write(self, slots: Tensor, batch: Batch, index: Tensor) -> None:
+        self.x[slots], self.y[slots], self.task[slots] = batch.x[index], batch.y[index], _task_column(batch)[index]
+
+
+class TaskRing(Memory):
+    """The last `size` examples of every task, each task's in one block: `x.view(tasks, size, ...)` when all are full.
+
+    With `total`, the number of tasks need not be known: every task's share shrinks to total // tasks (paper 002 §3).
+    """
+
+    def __init__(self, size: int, total: int | None = None) -> None:
+        super().__init__()
+        self.size = size if total is None else total
+        self.total = total
+        self.current: int | None = None
+        self.earlier: list[tuple[int, int]] = []  # (task, rows) of the blocks before the current task's
+        self.first = 0  # row where the current task's block begins
+        self.cursor = 0
+
+    def add(self, batch: Batch, rng: torch.Generator) -> None:
+        task = _single_task(batch)
+        if task != self.current:
+            self._open(task)
+        kept = batch if len(batch) <= self.size else Batch(batch.x[-self.size :], batch.y[-self.size :], task)
+        room = self.size - (len(self) - self.first)
+        fits = min(room, len(kept))
+        if fits:
+            self._append(kept, slice(0, fits))
+        if fits < len(kept):
+            index = torch.arange(fits, len(kept))
+            slots = self.first + (self.cursor + torch.arange(len(index))) % self.size
+            self._write(slots, kept, index)
+            self.cursor = (self.cursor + len(index)) % self.size
+
+    def past(self) -> tuple[Tensor, Tensor, Tensor] | None:
+        """(K, m, *shape), (K, m), (K,): the memories of all earlier tasks, side by side; None when there are none.
+
+        Tasks that saw fewer than m examples repeat some of theirs, so that every task has m rows.
+        """
+        if not self.earlier:
+            return None
+        tasks = torch.tensor([task for task, _ in self.earlier], device=self.y.device)
+        sizes = [n for _, n in self.earlier]
+        m, k = max(sizes), len(sizes)
+        x, y = self.x[: self.first], self.y[: self.first]
+        if min(sizes) < m:
+            starts = [sum(sizes[:i]) for i in range(k)]
+            rows = torch.cat([start + torch.arange(m) % n for start, n in zip(starts, sizes, strict=True)])
+            x, y = x[rows.to(y.device)], y[rows.to(y.device)]
+        return x.view(k, m, *x.shape[1:]), y.view(k, m), tasks
+
+    def draw_past(self, n: int, rng: torch.Generator) -> Batch | None:
+        """n random examples of the earlier tasks, all of them if there are fewer; None when there are none."""
+        if not self.earlier:
+            return None
+        return self._rows(torch.randperm(self.first, generator=rng)[:n])
+
+    def _open(self, task: int) -> None:
+        """A new task begins: what is kept of an earlier visit goes, and shares shrink if the total is fixed."""
+        tasks = [k for k in self.tasks() if k != task]
+        if self.total is not None:
+            self.size = max(1, self.total // (len(tasks) + 1))
+        blocks = [(self.task == k).nonzero().flatten()[-self.size :] for k in tasks]
+        self._keep(torch.cat([*blocks, torch.zeros(0, dtype=torch.long, device=self.y.device)]))
+        self.earlier = [(k, len(block)) for k, block in zip(tasks, blocks, strict=True)]
+        self.current, self.first, self.cursor = task, len(self), 0
+
+
+class ClassRing(Memory):
+    """The last `size` examples of every class."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def add(self, batch: Batch, rng: torch.Generator) -> None:
+        self._append(batch)
+        newer_of_class = _rank_from_end(self.y)
+        self._keep((newer_of_class < self.size).nonzero().flatten())
+
+
+class Reservoir(Memory):
+    """A uniform sample of all examples seen: the i-th takes a random slot with probability total / i (Vitter, 1985)."""
+
+    def __init__(self, total: int) -> None:
+        super().__init__()
+        self.total = total
+        self.seen = 0
+
+    def add(self, batch: Batch, rng: torch.Generator) -> None:
+        fits = min(self.total - len(self), len(batch))
+        if fits:
+            self._append(batch, slice(0, fits))
+        if fits < len(batch):
+            index = torch.arange(fits, len(batch))
+            place = (torch.rand(len(index), generator=rng, dtype=torch.float64) * (self.seen + index + 1)).long()
+            taken = place < self.total
+            index, slots = index[taken], place[taken]
+            last = torch.full((self.total,), -1).scatter_reduce(0, slots, index, "amax")  # a later example wins a slot
+            slots = (last >= 0).nonzero().flatten()
+            self._write(slots.to(self.y.device), batch, last[slots].to(batch.y.device))
+        self.seen += len(batch)
+
+
+def _task_column(batch: Batch) -> Tensor:
+    if isinstance(batch.task, Tensor):
+        return batch.task.to(batch.y.device)
+    return torch.full_like(batch.y, -1 if batch.task is None else batch.task)
+
+
+def _single_task(batch: Batch) -> int:
+    if not isinstance(batch.task, int):
+        raise TypeError("a memory per task needs batches of one known task; use a reservoir where tasks are hidden")
+    return batch.task
+
+
+def _rank_from_end(y: Tensor) -> Tensor:
+    """How many later entries have the same label: 0 for the newest of its class."""
+    order = torch.argsort(y.flip(0), stable=True)  # newest first within each class
+    sorted_y = y.flip(0)[order]
+    starts = torch.cat([torch.tensor([True], device=y.device), sorted_y[1:] != sorted_y[:-1]])
+    begin = torch.where(starts, torch.arange(len(y), device=y.device), 0).cummax(0).values
+    rank = torch.empty_like(y)
+    rank[order] = torch.arange(len(y), device=y.device) - begin
+    return rank.flip(0)

@@ -1,0 +1,37 @@
+"""The three ways a run is refused or stopped; everything else is a bug."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class BadInput(ValueError):
+    """What the user asked for cannot be done: one whole sentence per fault, all faults at once."""
+
+    def __init__(self, *faults: str) -> None:
+        self.faults = tuple(faults)
+        super().__init__("\n".join(faults))
+
+
+class PastDataError(RuntimeError):
+    """A learner reached for data of a task that is over."""
+
+
+class RunFailed(RuntimeError):
+    """A run went wrong while it ran, e.g. its loss became NaN; other runs are not affected."""
+
+
+def unknown(word: str, given: str, valid: Iterable[str]) -> str:
+    """The sentence for a name that does not exist, with the nearest one that does.
+
+    >>> unknown("method", "gme", ["gem", "ewc"])
+    "unknown method 'gme'; did you mean 'gem'?"
+    >>> unknown("method", "zzz", ["gem", "ewc"])
+    "unknown method 'zzz'; choose from ewc, gem"
+    """
+    names = sorted(valid)
+    near = get_close_matches(given, names, n=1, cutoff=0.5)
+    if near:
+        return f"unknown {word} {given!r}; did you mean {near[0]!r}?"
+    return f"unknown {word} {given!r}; choose from {', '.join(names)}"

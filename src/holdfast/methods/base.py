@@ -1,0 +1,87 @@
+"""The contract of a learner: start, observe, finish, predict."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from holdfast.audit.lease import Lease
+from holdfast.engine import Net, Optimiser, Plain, cross_entropy
+from holdfast.types import Batch, StreamInfo
+
+
+class Learner(Plain):
+    """A method at work. Subclasses are dataclasses whose fields are the method's settings.
+
+    What a learner keeps lives on `self`, and nothing else survives. Its state is everything on `self`: tensors,
+    numbers, strings, nested dicts and lists of them, and Stateful things (Net, optimiser, memory) made in `start`.
+    """
+
+    needs_task: ClassVar[bool] = False  # predicting needs the task label, so class and domain scenarios are refused
+    mixes: ClassVar[bool] = False  # wants all tasks mixed (the i.i.d. upper bound); the card says so
+    not_state = ("info", "_allowed", "_chosen_by")
+
+    net: Net
+    optimiser: Optimiser
+    info: StreamInfo
+    rng: torch.Generator
+
+    def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
+        """Once, before the first task. `info` has shapes, classes and the head policy, never data."""
+        self.net, self.optimiser, self.info, self.rng = net, optimiser, info, rng
+        allowed = info.allowed()
+        self._allowed = None if allowed is None else allowed.to(net.device)
+
+    def begin(self, train: Lease | None) -> None:
+        """A task arrives. A lease on its data, or None under single-pass protocols."""
+
+    def options(self, train: Lease) -> list[str | None]:
+        """Structural choices for this task, tried like a grid by protocols that select."""
+        return [None]
+
+    def choose(self, option: str | None) -> None:
+        """Take one of the options; called before the task's first batch."""
+
+    @abstractmethod
+    def observe(self, batch: Batch) -> Tensor:
+        """Learn from one mini-batch; returns the loss."""
+
+    def finish(self, train: Lease) -> None:
+        """The task ends; the lease is readable for the last time."""
+
+    def ready(self) -> None:
+        """Before each scoring, e.g. to train a throw-away copy on a coreset."""
+
+    def predict(self, x: Tensor, task: int | None) -> Tensor:
+        """Logits (B, C). `task` is None when the scenario hides it. Changes nothing."""
+        with self.net.evaluating():
+            return self.net(x)
+
+    # What most methods need, as functions they call.
+
+    def allowed(self, task: int | Tensor | None) -> Tensor | None:
+        """The outputs these tasks may use, (C,) or (B, C); None when all may."""
+        return None if self._allowed is None or task is None else self._allowed[task]
+
+    def cross_entropy(self, batch: Batch) -> Tensor:
+        """Mean cross-entropy of a batch, masked as the scenario says."""
+        return cross_entropy(self.net(batch.x), batch.y, self.allowed(batch.task))
+
+    def backward(self, loss: Tensor) -> Tensor:
+        """Put ∂loss/∂θ into `net.grad`; returns the loss."""
+        self.net.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
+
+    def descend(self, loss: Tensor) -> Tensor:
+        """Backward and one optimiser step; returns the loss."""
+        loss = self.backward(loss)
+        self.optimiser.step(self.net)
+        return loss
+
+    def sample(self, train: Lease, n: int) -> Batch:
+        """n random rows of the lease, or all of them."""
+        return train.take(torch.randperm(len(train), generator=self.rng)[:n])

@@ -1,0 +1,58 @@
+"""Experience replay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, final
+
+import torch
+from torch import Tensor
+
+from holdfast.engine import ClassRing, Memory, Net, Optimiser, Reservoir, TaskRing
+from holdfast.methods.base import Learner
+from holdfast.settings import Count
+from holdfast.types import Batch, StreamInfo
+
+
+@final
+@dataclass
+class ER(Learner):
+    """Experience replay (Chaudhry et al., 2019): every batch is joined by as many stored examples.
+
+        L(θ) = CE(θ; B ∪ M_B),   M_B a random batch of the memory
+
+    >>> import holdfast as hf
+    >>> record = hf.run(hf.method("er", memories=20), hf.stream("split", tasks=2, examples=50), seed=0)
+    >>> record.card["no_old_data"]["value"]
+    20
+    """
+
+    memories: Count = 500  # stored examples in total
+    rule: Literal["reservoir", "class ring", "task ring"] = "reservoir"  # which examples stay
+    replay: Count | None = None  # stored examples per step; none: as many as the batch has
+
+    def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
+        super().start(net, optimiser, info, rng)
+        self.memory = self._memory(info)
+
+    def observe(self, batch: Batch) -> Tensor:
+        joined = batch
+        if len(self.memory):
+            joined = _union(batch, self.memory.draw(self.replay or len(batch), self.rng))
+        loss = self.descend(self.cross_entropy(joined))
+        self.memory.add(batch, self.rng)
+        return loss
+
+    def _memory(self, info: StreamInfo) -> Memory:
+        if self.rule == "class ring":
+            return ClassRing(max(1, self.memories // info.classes))
+        if self.rule == "task ring":
+            return TaskRing(0, total=self.memories)
+        return Reservoir(self.memories)
+
+
+def _union(a: Batch, b: Batch) -> Batch:
+    if a.task is None:
+        return Batch(torch.cat([a.x, b.x]), torch.cat([a.y, b.y]))
+    tasks = [m.task if isinstance(m.task, Tensor) else torch.full_like(m.y, m.task) for m in (a, b)]  # type: ignore[arg-type]
+    return Batch(torch.cat([a.x, b.x]), torch.cat([a.y, b.y]), torch.cat(tasks))

@@ -1,0 +1,76 @@
+"""Gradient episodic memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import torch
+from scipy.optimize import nnls
+from torch import Tensor
+
+from holdfast.engine import Net, Optimiser, TaskRing
+from holdfast.methods.base import Learner
+from holdfast.settings import Count, NonNegative
+from holdfast.types import Batch, StreamInfo
+
+
+@final
+@dataclass
+class GEM(Learner):
+    """Gradient episodic memory (Lopez-Paz & Ranzato, 2017, paper 002): no step may raise the loss of a past task.
+
+        g̃ = argmin_z ½‖g − z‖²  subject to  ⟨z, g_k⟩ ≥ 0 for every past task k,   θ ← θ − ε g̃
+
+    g_k is the gradient on the memory of task k, the last `memories` of its examples. All g_k come from one batched
+    backward pass.
+
+    >>> import holdfast as hf
+    >>> record = hf.run(hf.method("gem", memories=20), hf.stream("rotated", tasks=2, examples=50), seed=0)
+    >>> record.card["no_old_data"]["value"]
+    40
+    """
+
+    memories: Count = 256  # stored examples per task
+    margin: NonNegative = 0.5  # γ: lower bound of the dual variables, which favours backward transfer
+    total: Count | None = None  # instead of `memories`: stored examples in all, shared by the tasks so far
+
+    def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
+        super().start(net, optimiser, info, rng)
+        self.memory = TaskRing(self.memories, self.total)
+
+    def observe(self, batch: Batch) -> Tensor:
+        self.memory.add(batch, self.rng)
+        loss = self.backward(self.cross_entropy(batch))
+        past = self.memory.past()
+        if past is not None:
+            x, y, tasks = past
+            G = self.net.gradients(x, y, self.allowed(tasks))  # (K, P)
+            self.net.grad.copy_(project(self.net.grad, G, self.margin))
+        self.optimiser.step(self.net)
+        return loss
+
+
+def project(g: Tensor, G: Tensor, margin: float = 0.0) -> Tensor:
+    """The closest vector to g (P,) that has no negative product with any row of G (K, P).
+
+    Its dual (eq. 11, with rows +g_k) has one variable per past task:
+
+        v* = argmin_{v ≥ γ} ½ vᵀGGᵀv + (Gg)ᵀv,   g̃ = g + Gᵀv*
+
+    With v = u + γ and GGᵀ = AᵀA this is non-negative least squares, min_{u ≥ 0} ½‖Au − b‖². The margin γ acts only
+    when a constraint is violated; with γ = 0 the projection is exact.
+    """
+    products = G @ g
+    if bool((products >= 0).all()):
+        return g
+    Q = (G @ G.T).double().cpu().numpy()  # GGᵀ, (K, K)
+    c = products.double().cpu().numpy() + margin * Q.sum(1)
+    values, vectors = np.linalg.eigh(Q)
+    real = values > values.max() * 1e-12  # past gradients may depend linearly on each other
+    roots = np.sqrt(values[real])[:, None]
+    A = roots * vectors[:, real].T
+    b = -(vectors[:, real].T @ c)[:, None] / roots
+    v = nnls(A, b[:, 0])[0] + margin
+    return g + torch.from_numpy(v).to(G) @ G

@@ -1,0 +1,44 @@
+"""Pure functions of records: the papers' numbers, their statistics over seeds, and the summary."""
+
+from holdfast.metrics.examples import Examples, compare_examples, rescore
+from holdfast.metrics.groups import Group, arenas, group
+from holdfast.metrics.scores import (
+    METRICS,
+    Metric,
+    acc,
+    bwt,
+    forgetting,
+    forgetting_ctrl,
+    fwt,
+    lca,
+    learning_curve,
+    summary,
+    transfer,
+)
+from holdfast.metrics.statistics import Interval, interval, paired, standings, summarise, verdict
+
+__all__ = [
+    "METRICS",
+    "Examples",
+    "Group",
+    "Interval",
+    "Metric",
+    "acc",
+    "arenas",
+    "bwt",
+    "compare_examples",
+    "forgetting",
+    "forgetting_ctrl",
+    "fwt",
+    "group",
+    "interval",
+    "lca",
+    "learning_curve",
+    "paired",
+    "rescore",
+    "standings",
+    "summarise",
+    "summary",
+    "transfer",
+    "verdict",
+]

@@ -1,0 +1,63 @@
+"""What the kept predictions say: the accuracies again, and two runs example by example."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import binomtest
+
+from holdfast.errors import BadInput
+from holdfast.types import Record
+
+
+def rescore(record: Record) -> np.ndarray:
+    """R (scorings, T) recomputed from the predicted classes: R[i, j] = mean(predictions[j][i] == labels[j])."""
+    _must_have_predictions(record)
+    columns = [(p == y).mean(axis=1) for p, y in zip(record.predictions, record.labels, strict=True)]
+    return np.stack(columns, axis=1)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Two runs on one test set: how many examples each got right, and McNemar's exact p-value."""
+
+    both: int
+    only_a: int
+    only_b: int
+    neither: int
+    p_value: float  # two-sided; of equal skill, given the examples on which they differ
+
+
+def compare_examples(a: Record, b: Record, task: int) -> Examples:
+    """Count where the final predictions of two runs differ on a task's test set.
+
+    Under equal skill, only_a ~ Binomial(only_a + only_b, 1/2).
+    """
+    for record in (a, b):
+        _must_have_predictions(record)
+        if not 0 <= task < len(record.labels):
+            raise BadInput(f"task must be from 0 to {len(record.labels) - 1}, not {task}")
+    y = a.labels[task]
+    if not np.array_equal(y, b.labels[task]):
+        raise BadInput(
+            f"{a.method} (seed {a.seed}) and {b.method} (seed {b.seed}) were scored on different test sets of "
+            f"task {task}; compare runs of the same stream and seed"
+        )
+    right_a, right_b = a.predictions[task][-1] == y, b.predictions[task][-1] == y
+    only_a, only_b = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
+    differ = only_a + only_b
+    return Examples(
+        both=int((right_a & right_b).sum()),
+        only_a=only_a,
+        only_b=only_b,
+        neither=int((~right_a & ~right_b).sum()),
+        p_value=float(binomtest(only_a, differ, 0.5).pvalue) if differ else 1.0,
+    )
+
+
+def _must_have_predictions(record: Record) -> None:
+    if not record.predictions:
+        raise BadInput(
+            f"the record of {record.method} (seed {record.seed}) has no predictions; load predictions.npz too"
+        )

@@ -1,0 +1,187 @@
+"""Records that differ only in their seed belong together; each such group gets a label of its own."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from holdfast.metrics.scores import METRICS, summary
+from holdfast.types import Record
+
+FIXED = ("given", "default")  # settings chosen otherwise are results of a run, and may differ between its seeds
+
+
+@dataclass(frozen=True)
+class Group:
+    """The runs of one method under one set of conditions, one record per seed, in order of seeds."""
+
+    label: str  # unique in its list
+    records: tuple[Record, ...]
+
+    @property
+    def first(self) -> Record:
+        return self.records[0]
+
+    @property
+    def seeds(self) -> list[int]:
+        return [record.seed for record in self.records]
+
+    @property
+    def scenario(self) -> str:
+        return self.first.scenario
+
+    @property
+    def task_label_given(self) -> bool:
+        return self.first.scenario == "task"
+
+    @property
+    def mixed(self) -> bool:
+        return self.first.mixed
+
+    @property
+    def net(self) -> str:
+        return str(self.first.net.get("name", "net"))
+
+    @property
+    def arena(self) -> str:
+        """Groups are ranked against each other only inside one arena: the same stream in the same scenario."""
+        return _canonical([_without_chosen(self.first, "stream"), self.scenario, len(self.first.tasks)])
+
+    def conditions(self, place: str) -> dict[str, Any]:
+        """The net, stream or protocol all its runs had; of a value chosen during each run, who chose it."""
+        return {
+            name: value
+            if name in _without_chosen(self.first, place)
+            else f"by {self.first.settings[f'{place}.{name}']['chosen_by']}"
+            for name, value in getattr(self.first, place).items()
+            if name != "seed"
+        }
+
+    @cached_property
+    def by_seed(self) -> dict[int, dict[str, float | None]]:
+        return {record.seed: summary(record) for record in self.records}
+
+    def values(self, metric: str) -> list[float | None]:
+        return [scores.get(metric) for scores in self.by_seed.values()]
+
+    def metrics(self) -> list[str]:
+        """The metrics that any of its records has, in the order of METRICS."""
+        present = {name for scores in self.by_seed.values() for name in scores}
+        return [name for name in METRICS if name in present]
+
+
+def group(records: Iterable[Record]) -> list[Group]:
+    """Group records by everything but the seed, in order of appearance, and label the groups.
+
+    A label is the method's name when that is unambiguous, else method/scenario, else method/net/scenario; settings
+    that tell otherwise equal groups apart are appended, e.g. gem[memories=256]. A seed that comes again under the
+    same conditions is another run (gem[run=2]), so that no seed counts twice.
+    """
+    together: dict[str, list[Record]] = defaultdict(list)
+    conditions: dict[str, dict[str, Any]] = {}
+    runs: Counter[tuple[str, int]] = Counter()
+    for record in records:
+        found = _conditions(record)
+        same = _canonical(found)
+        runs[same, record.seed] += 1
+        if runs[same, record.seed] > 1:
+            found["run"] = runs[same, record.seed]
+        key = _canonical(found)
+        together[key].append(record)
+        conditions[key] = found
+    labels = _labels({key: (rows[0], conditions[key]) for key, rows in together.items()})
+    return [Group(labels[key], tuple(sorted(rows, key=lambda r: r.seed))) for key, rows in together.items()]
+
+
+def arenas(groups: Iterable[Group]) -> list[list[Group]]:
+    """Groups that may be ranked against each other, together."""
+    found: dict[str, list[Group]] = defaultdict(list)
+    for each in groups:
+        found[each.arena].append(each)
+    return list(found.values())
+
+
+def _conditions(record: Record) -> dict[str, Any]:
+    """All that was fixed before the run, as flat names: method settings plain, others dotted."""
+    found: dict[str, Any] = {"method": record.method, "scenario": record.scenario, "tasks": len(record.tasks)}
+    if record.mixed:
+        found["mixed"] = True
+    for place in ("net", "stream", "protocol"):
+        found |= {f"{place}.{name}": value for name, value in _without_chosen(record, place).items()}
+    for name, setting in record.settings.items():
+        chosen_by = setting["chosen_by"]
+        found[name] = setting["value"] if chosen_by in FIXED else f"by {chosen_by}"
+    found.pop("seed", None)
+    found.pop("stream.seed", None)
+    return found
+
+
+def _without_chosen(record: Record, place: str) -> dict[str, Any]:
+    """The net, stream or protocol without its seed and without values that were chosen during the run."""
+    mapping: Mapping[str, Any] = getattr(record, place)
+    fixed = {"chosen_by": "given"}
+    return {
+        name: value
+        for name, value in mapping.items()
+        if name != "seed" and record.settings.get(f"{place}.{name}", fixed)["chosen_by"] in FIXED
+    }
+
+
+def _labels(groups: Mapping[str, tuple[Record, dict[str, Any]]]) -> dict[str, str]:
+    by_method: dict[str, list[str]] = defaultdict(list)
+    for key, (record, _) in groups.items():
+        by_method[record.method].append(key)
+    labels: dict[str, str] = {}
+    for keys in by_method.values():
+        labels |= _labels_of_method({key: groups[key] for key in keys})
+    return labels
+
+
+def _labels_of_method(groups: Mapping[str, tuple[Record, dict[str, Any]]]) -> dict[str, str]:
+    bases: list[Callable[[Record], str]] = [
+        lambda r: r.method,
+        lambda r: f"{r.method}/{r.scenario}",
+        lambda r: f"{r.method}/{r.net.get('name', 'net')}/{r.scenario}",
+    ]
+    apart: list[Callable[[str], bool]] = [  # which conditions a label may name, from none to all
+        lambda name: False,
+        lambda name: "." not in name,
+        lambda name: "." not in name or name.endswith(".name"),
+        lambda name: True,
+    ]
+    for apart_by in apart:
+        for base in bases:
+            plain = {key: base(record) for key, (record, _) in groups.items()}
+            labels = {
+                key: label + _differing(groups[key][1], [groups[k][1] for k in groups if plain[k] == label], apart_by)
+                for key, label in plain.items()
+            }
+            if len(set(labels.values())) == len(labels):
+                return labels
+    raise AssertionError("groups differ in no condition")
+
+
+def _differing(mine: Mapping[str, Any], all_: list[dict[str, Any]], apart_by: Callable[[str], bool]) -> str:
+    """'[memories=256]': my settings that are not the same in all of these."""
+    names = [
+        name
+        for name in mine
+        if apart_by(name)
+        and name not in ("method", "scenario", "net.name")
+        and len({_canonical(other.get(name)) for other in all_}) > 1
+    ]
+    return f"[{','.join(f'{name}={_word(mine[name])}' for name in names)}]" if names else ""
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "x".join(map(_word, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)

@@ -1,0 +1,168 @@
+"""The papers' numbers. Each is a pure function of one record; what is undefined is None, never NaN.
+
+R[i, j] is the accuracy on task j after learning task i, T the number of tasks, b̄ the accuracies at random
+initialisation. Formulas count tasks from 1, as the papers do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from holdfast.types import Record
+
+LCA_BATCHES = 5  # β of the summary: paper 000's tables show LCA@5
+
+
+def acc(record: Record) -> float | None:
+    """Average accuracy (Lopez-Paz & Ranzato, 2017, eq. 2).
+
+    ACC = 1/T · Σ_i R[T, i]
+    """
+    return _finite(record.final[-1].mean())
+
+
+def bwt(record: Record) -> float | None:
+    """Backward transfer (Lopez-Paz & Ranzato, 2017, eq. 3); negative when the learner forgot.
+
+    BWT = 1/(T−1) · Σ_{i<T} R[T, i] − R[i, i]
+    """
+    R = _square(record)
+    if R is None:
+        return None
+    return _finite((R[-1] - np.diag(R))[:-1].mean())
+
+
+def fwt(record: Record) -> float | None:
+    """Forward transfer (Lopez-Paz & Ranzato, 2017, eq. 4); positive when a task is known before it is learned.
+
+    FWT = 1/(T−1) · Σ_{i>1} R[i−1, i] − b̄[i]
+    """
+    R = _square(record)
+    if R is None:
+        return None
+    return _finite((np.diag(R, 1) - record.baseline[1:]).mean())
+
+
+def forgetting(record: Record) -> float | None:
+    """Forgetting (Chaudhry et al., 2018): the best a task was before the last one, less what is left. Positive is bad.
+
+    F = 1/(T−1) · Σ_{j<T} max_{l in j..T−1} R[l, j] − R[T, j]
+    """
+    R = _square(record)
+    if R is None:
+        return None
+    best = np.array([R[j:-1, j].max() for j in range(len(R) - 1)])
+    return _finite((best - R[-1, :-1]).mean())
+
+
+def forgetting_ctrl(record: Record) -> float | None:
+    """Forgetting as Veniat et al. (2021, eq. 2) sign it: negative when the learner forgot.
+
+    F(S) = 1/(T−1) · Σ_{t<T} R[T, t] − R[t, t]
+
+    The paper notes that this is backward transfer under another name; so it is here.
+    """
+    return bwt(record)
+
+
+def transfer(record: Record, isolated: Record) -> float | None:
+    """What the past was worth to the last task (Veniat et al., 2021, eq. 3).
+
+    T(S) = R[T, T] − R'[T, T],  R' of a learner that saw only task T
+
+    `isolated` is a run on the last task alone, or the whole stream by a method that shares nothing between tasks.
+    """
+    return _finite(record.final[-1, -1] - isolated.final[-1, -1])
+
+
+def learning_curve(record: Record, task: int) -> list[tuple[int, float]]:
+    """(batches seen, accuracy) of a task while it is being learned: A[b, t] of LCA, in order of b."""
+    rows = (row for row in record.curves if row["task"] == task == row["after_task"])
+    return sorted({row["step"]: row["accuracy"] for row in rows}.items())
+
+
+def lca(record: Record, beta: int = LCA_BATCHES) -> float | None:
+    """Area under the learning curve over the first β batches of each task (Chaudhry et al., 2019).
+
+    LCA@β = 1/T · Σ_t 1/(β+1) · Σ_{b=0..β} A[b, t]
+
+    None unless every task was scored after each of its first β batches, and before them.
+    """
+    if record.mixed:
+        return None
+    curves = [dict(learning_curve(record, task)) for task in range(len(record.tasks))]
+    early = [curve.get(batches) for curve in curves for batches in range(beta + 1)]
+    known = [accuracy for accuracy in early if accuracy is not None]
+    return _finite(np.mean(known)) if known and len(known) == len(early) else None
+
+
+def final_bytes(record: Record) -> float | None:
+    """Bytes reachable from the learner after the last task."""
+    sizes = record.resources.get("bytes")
+    return _finite(sizes[-1]) if sizes else None
+
+
+def flops(record: Record) -> float | None:
+    """Floating-point operations of all training."""
+    return _total(record, "flops")
+
+
+def train_seconds(record: Record) -> float | None:
+    """Seconds of all training, scoring apart."""
+    return _total(record, "train_seconds")
+
+
+def eval_seconds(record: Record) -> float | None:
+    """Seconds of all scoring after training began."""
+    seconds = record.resources.get("eval_seconds")
+    return None if seconds is None else _finite(seconds)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number of the summary: how to get it, what to call it, and which way is better."""
+
+    label: str
+    unit: str  # accuracy, bytes, FLOPs, s
+    larger_is_better: bool
+    of: Callable[[Record], float | None]
+
+
+METRICS: dict[str, Metric] = {
+    "acc": Metric("ACC", "accuracy", True, acc),
+    "bwt": Metric("BWT", "accuracy", True, bwt),
+    "fwt": Metric("FWT", "accuracy", True, fwt),
+    "forgetting": Metric("Forgetting", "accuracy", False, forgetting),
+    "forgetting_ctrl": Metric("Forgetting (CTrL)", "accuracy", True, forgetting_ctrl),
+    "lca": Metric(f"LCA@{LCA_BATCHES}", "accuracy", True, lca),
+    "bytes": Metric("Memory", "bytes", False, final_bytes),
+    "flops": Metric("FLOPs", "FLOPs", False, flops),
+    "train_seconds": Metric("Training", "s", False, train_seconds),
+    "eval_seconds": Metric("Scoring", "s", False, eval_seconds),
+}
+
+
+def summary(record: Record) -> dict[str, float | None]:
+    """Every metric of a record by name; `lca` is there only when the run was scored often enough."""
+    values = {name: metric.of(record) for name, metric in METRICS.items()}
+    return {name: value for name, value in values.items() if name != "lca" or value is not None}
+
+
+def _square(record: Record) -> np.ndarray | None:
+    """R as (T, T), or None where transfer between tasks has no meaning: one task, tasks mixed, rows not scored."""
+    R = record.final
+    tasks = R.shape[1]
+    return None if record.mixed or tasks < 2 or len(R) != tasks else R
+
+
+def _total(record: Record, resource: str) -> float | None:
+    parts = record.resources.get(resource)
+    return _finite(math.fsum(parts)) if parts else None
+
+
+def _finite(value: float | np.floating) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,114 @@
+"""Means, 95% intervals and verdicts over seeds, and the content of summary.json."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from scipy.stats import t as student
+
+from holdfast.errors import BadInput
+from holdfast.metrics.groups import Group, group
+from holdfast.metrics.scores import METRICS
+from holdfast.types import Record
+
+CONFIDENCE = 0.95
+
+
+class Interval(NamedTuple):
+    """A mean and its 95% interval; None where undefined."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def half(self) -> float | None:
+        """The ± of the interval."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+
+def interval(values: Sequence[float | None]) -> Interval:
+    """Mean and Student's 95% interval over seeds: x̄ ± t(0.975, n−1) · s/√n.
+
+    One value has no interval. A missing value leaves all three undefined: a mean over the seeds that happened to
+    have a number would not be comparable.
+
+    >>> interval([0.5])
+    Interval(mean=0.5, low=None, high=None)
+    """
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
+        return Interval(None, None, None)
+    n, mean = len(known), float(np.mean(known))
+    if n == 1:
+        return Interval(mean, None, None)
+    half = float(student.ppf((1 + CONFIDENCE) / 2, n - 1) * np.std(known, ddof=1) / math.sqrt(n))
+    return Interval(mean, mean - half, mean + half)
+
+
+def paired(a: Sequence[float | None], b: Sequence[float | None]) -> Interval:
+    """The interval of a − b, seed by seed: a[i] and b[i] must come from the same seed."""
+    if len(a) != len(b):
+        raise BadInput(f"paired values must come from the same seeds, not {len(a)} and {len(b)} of them")
+    return interval([None if x is None or y is None else x - y for x, y in zip(a, b, strict=True)])
+
+
+def verdict(
+    a: Sequence[float | None], b: Sequence[float | None], larger_is_better: bool = True
+) -> Literal["a", "b", "tie"]:
+    """Who is better: a winner only when the interval of the paired difference excludes 0.
+
+    >>> verdict([0.9, 0.8, 0.9], [0.5, 0.5, 0.6])
+    'a'
+    >>> verdict([0.9], [0.5])
+    'tie'
+    """
+    _, low, high = paired(a, b)
+    if low is None or high is None or low <= 0 <= high:
+        return "tie"
+    return "a" if (low > 0) == larger_is_better else "b"
+
+
+def standings(groups: Sequence[Group], metric: str) -> dict[str, Literal["best", "tie"]]:
+    """Which labels lead in a metric, among groups of one arena.
+
+    'best' is a winner over every other; otherwise the leader and all that cannot be told from it are 'tie'. Pairs
+    are formed over common seeds. Nobody leads with one seed or without a rival, and a learner that saw all tasks
+    at once (the i.i.d. upper bound) is no rival.
+    """
+    larger = METRICS[metric].larger_is_better
+    means = {g.label: mean for g in groups if not g.mixed and (mean := interval(g.values(metric)).mean) is not None}
+    rivals = {g.label: g.by_seed for g in groups if g.label in means}
+    if len(rivals) < 2 or max(len(seeds) for seeds in rivals.values()) < 2:
+        return {}
+    leader = (max if larger else min)(means, key=lambda label: means[label])
+    lead = rivals.pop(leader)
+    level = []
+    for label, other in rivals.items():
+        common = [seed for seed in lead if seed in other]
+        if verdict([lead[s][metric] for s in common], [other[s][metric] for s in common], larger) == "tie":
+            level.append(label)
+    return dict.fromkeys([leader, *level], "tie") if level else {leader: "best"}
+
+
+def summarise(records: Iterable[Record]) -> dict[str, Any]:
+    """The content of summary.json: per label every metric with its interval and its values, in order of seeds."""
+    return {"schema": 1, "methods": {g.label: _entry(g) for g in group(records)}}
+
+
+def _entry(g: Group) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "label": g.label,
+        "method": g.first.method,
+        "scenario": g.scenario,
+        "task_label_given": g.task_label_given,
+        "net": g.net,
+        "seeds": g.seeds,
+    }
+    for metric in g.metrics():
+        values = g.values(metric)
+        entry[metric] = {**interval(values)._asdict(), "values": values}
+    return entry

@@ -1,0 +1,8 @@
+"""The papers' backbones. `net("mlp")` finds `nets/mlp.py` by its name."""
+
+from holdfast.nets.base import NetSpec
+from holdfast.settings import Shelf
+
+nets: Shelf[NetSpec] = Shelf("holdfast.nets", NetSpec, "net")
+
+__all__ = ["NetSpec", "nets"]

@@ -1,0 +1,34 @@
+"""A small convolutional network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from torch import nn
+
+from holdfast.nets.base import NetSpec, image_shape
+from holdfast.settings import Count, Fraction
+from holdfast.types import StreamInfo
+
+
+@final
+@dataclass(frozen=True)
+class Conv(NetSpec):
+    """Convolutions with ReLU and 2×2 max-pooling, then one hidden layer (the shape of papers 003 and 004's CONV)."""
+
+    filters: tuple[Count, ...] = (32, 64)  # of each convolution
+    kernel: Count = 5  # side of the filters; padding keeps the size
+    hidden: Count = 1024  # units of the fully connected layer
+    dropout: Fraction = 0.0  # before the output layer
+
+    def build(self, info: StreamInfo) -> nn.Module:
+        channels, height, width = image_shape(info, "conv", smallest=2 ** len(self.filters))
+        layers: list[nn.Module] = []
+        for n in self.filters:
+            layers += [nn.Conv2d(channels, n, self.kernel, padding="same"), nn.ReLU(), nn.MaxPool2d(2)]
+            channels, height, width = n, height // 2, width // 2
+        layers += [nn.Flatten(), nn.Linear(channels * height * width, self.hidden), nn.ReLU()]
+        if self.dropout:
+            layers.append(nn.Dropout(self.dropout))
+        return nn.Sequential(*layers, nn.Linear(self.hidden, info.classes))

@@ -1,0 +1,229 @@
+"""One run in progress: a learner, its stream, and the measurements. Protocols are short programs over it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from holdfast.audit import Lease, Retention, footprint
+from holdfast.engine import Net, Optimiser, Score, batches, count_flops, score
+from holdfast.errors import BadInput, RunFailed
+from holdfast.methods import Learner
+from holdfast.seeds import generator
+from holdfast.types import Part, Stream, Task
+
+ENTROPY_ROWS = 500  # of a new task, to measure how confident predictions on it are before it is learned
+CHECK_EVERY = 50  # steps between looks at the losses; looking at each would stall the loop
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run is."""
+
+    task: int
+    tasks: int
+    step: int
+    steps: int
+
+
+Watch = Callable[[Progress], None]
+
+
+@dataclass
+class Measured:
+    """What a session has measured so far; per-task lists are in the order of learning."""
+
+    baseline: list[float] = field(default_factory=list)
+    R: list[list[float]] = field(default_factory=list)
+    scorings: list[dict[str, int]] = field(default_factory=list)
+    predictions: list[list[np.ndarray]] = field(default_factory=list)  # per scoring, per task
+    curves: list[dict[str, Any]] = field(default_factory=list)
+    entropies: list[float] = field(default_factory=list)
+    old_rows: list[tuple[int, int]] = field(default_factory=list)
+    bytes: list[int] = field(default_factory=list)
+    flops: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    updates: list[float] = field(default_factory=list)
+    eval_seconds: float = 0.0
+    rows_shown: int = 0
+
+
+class Session:
+    """Shows tasks to a learner, scores it, and measures; what it measured is in `measured`."""
+
+    def __init__(
+        self,
+        learner: Learner,
+        stream: Stream,
+        net: Net,
+        optimiser: Optimiser,
+        seed: int,
+        watch: Watch | None = None,
+    ) -> None:
+        self.learner, self.stream, self.seed, self.watch = learner, stream, seed, watch
+        self.measured = Measured()
+        allowed = stream.info.allowed()
+        self._allowed = None if allowed is None else allowed.to(net.device)
+        self._retention = Retention(stream.info.shape)
+        learner.start(net, optimiser, stream.info, generator(seed, "learner"))
+        self.measured.baseline = [self._score(task, task.test).accuracy for task in stream.tasks]
+
+    def learn(self, task: Task, passes: int, batch: int, *, lease_at_begin: bool) -> Iterator[int]:
+        """Show one task: begin, all passes, finish; then its lease is over. Yields after every step, from step 0 on."""
+        if task.t > 0:
+            self.measured.entropies.append(self._score(task, task.train, ENTROPY_ROWS).entropy)
+        yield from self._train(Lease(task.t, task.train, task.val), task.train, task.t, passes, batch, lease_at_begin)
+        self._retention.remember(task.train)
+        self.measured.bytes.append(footprint(self.learner))
+        self.measured.old_rows.append(self._retention.scan(self.learner))
+
+    def learn_mixed(self, passes: int, batch: int, *, lease_at_begin: bool) -> Iterator[int]:
+        """Show all tasks at once, mixed. Costs are shared out evenly between the tasks."""
+        tasks = self.stream.tasks
+        whole, val = _joined([task.train for task in tasks]), _joined([task.val for task in tasks])
+        which = torch.cat([torch.full((len(task.train),), task.t) for task in tasks]).to(whole.y.device)
+        yield from self._train(Lease(0, whole, val, which), whole, which, passes, batch, lease_at_begin)
+        m, n = self.measured, len(tasks)
+        m.flops, m.seconds, m.updates = ([total / n] * n for (total,) in (m.flops, m.seconds, m.updates))
+        m.bytes, m.old_rows = [footprint(self.learner)] * n, [(0, 0)] * n
+
+    def score(self, after_task: int, step: int) -> None:
+        """Score every task: one more row of R."""
+        self._ready()
+        scores = [self._timed_score(task) for task in self.stream.tasks]
+        self.measured.R.append([s.accuracy for s in scores])
+        self.measured.scorings.append({"after_task": after_task, "step": step})
+        self.measured.predictions.append([s.predicted for s in scores])
+        for task, s in zip(self.stream.tasks, scores, strict=True):
+            self._curve(after_task, step, task, s)
+
+    def score_current(self, task: Task, step: int) -> None:
+        """Score only the task being learned: one more point of its learning curve."""
+        self._ready()
+        self._curve(task.t, step, task, self._timed_score(task))
+
+    def _train(
+        self, lease: Lease, part: Part, task: int | Tensor, passes: int, batch: int, lease_at_begin: bool
+    ) -> Iterator[int]:
+        learner, t, m = self.learner, lease.task, self.measured
+        clock = _Clock()
+        with clock:
+            _, flops = count_flops(lambda: learner.begin(lease if lease_at_begin else None))
+        kept = lease.kept()
+        n_rows = len(kept)
+        rng = generator(self.seed, "batches", task=t)
+        steps = passes * -(-n_rows // batch)
+        counted = min(1, steps - 1)  # the step whose operations are counted; it and the warm-up before are not timed
+        losses: list[Tensor] = []
+        yield 0
+        done = 0
+        for _ in range(passes):
+            clock.start(done > counted)
+            for each in batches(part, batch, rng, task, kept if n_rows < len(part) else None):
+                if done == counted:
+                    loss, per_step = count_flops(lambda each=each: learner.observe(each))  # type: ignore[misc]
+                else:
+                    loss = learner.observe(each)
+                losses.append(loss)
+                done += 1
+                if len(losses) == CHECK_EVERY or done == steps:
+                    _check_finite(losses, t, done)
+                    losses.clear()
+                    if self.watch is not None:
+                        self.watch(Progress(t, len(self.stream), done, steps))
+                clock.stop()
+                yield done
+                clock.start(done > counted)
+            clock.stop()
+        clock.seconds *= steps / max(1, steps - counted - 1)  # as if those two had been timed
+        with clock:
+            _, at_end = count_flops(lambda: learner.finish(lease))
+        m.rows_shown += passes * n_rows + lease.rows_read
+        lease.close()
+        m.flops.append(flops + per_step * steps + at_end)
+        m.seconds.append(clock.seconds)
+        m.updates.append(steps)
+
+    def _ready(self) -> None:
+        clock = _Clock()
+        with clock:
+            self.learner.ready()
+        self.measured.eval_seconds += clock.seconds
+
+    def _timed_score(self, task: Task) -> Score:
+        clock = _Clock()
+        with clock:
+            result = self._score(task, task.test)
+        self.measured.eval_seconds += clock.seconds
+        return result
+
+    def _score(self, task: Task, part: Part, rows: int | None = None) -> Score:
+        given = task.t if self.stream.info.task_given else None
+        allowed = None if self._allowed is None else self._allowed[task.t]
+        return score(self.learner.predict, part, given, allowed, rows)
+
+    def _curve(self, after_task: int, step: int, task: Task, s: Score) -> None:
+        row = {"after_task": after_task, "step": step, "task": task.t, "accuracy": s.accuracy, "loss": s.loss}
+        self.measured.curves.append(row)
+
+
+def refuse_hidden_task(learner: Learner, stream: Stream) -> None:
+    """A learner that needs the task label cannot run where the scenario hides it."""
+    if learner.needs_task and not stream.info.task_given:
+        raise BadInput(
+            f"method {name_of(learner)!r} needs the task label, which the {stream.scenario!r} scenario hides; "
+            "use scenario 'task'"
+        )
+
+
+def name_of(learner: Learner) -> str:
+    """The file name of a method of ours, the class name of a user's."""
+    module = type(learner).__module__
+    return module.rpartition(".")[2] if module.startswith("holdfast.methods.") else type(learner).__name__
+
+
+class _Clock:
+    """Adds up the seconds between start and stop."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._since: float | None = None
+
+    def start(self, counts: bool = True) -> None:
+        self._since = time.perf_counter() if counts else None
+
+    def stop(self) -> None:
+        if self._since is not None:
+            self.seconds += time.perf_counter() - self._since
+
+    def __enter__(self) -> _Clock:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def _check_finite(losses: list[Tensor], t: int, done: int) -> None:
+    values = torch.stack([loss.detach() for loss in losses])
+    wrong = (~torch.isfinite(values)).nonzero().flatten().tolist()
+    if wrong:
+        step = done - len(losses) + wrong[0] + 1
+        raise RunFailed(
+            f"the loss became {values[wrong[0]].item()} in task {t} at step {step}; "
+            "try a smaller learning rate or strength"
+        )
+
+
+def _joined(parts: list[Part]) -> Part:
+    """The rows of several parts as one; transformed pixels are copied only where tasks have transforms."""
+    if all(p.transform is None and p.pixels is parts[0].pixels for p in parts):
+        return Part(parts[0].pixels, torch.cat([p.rows for p in parts]), torch.cat([p.y for p in parts]))
+    pixels = torch.cat([p.raw() for p in parts])
+    return Part(pixels, torch.arange(len(pixels), device=pixels.device), torch.cat([p.y for p in parts]))

@@ -1,0 +1,7 @@
+"""Records as people read them: an HTML page, a terminal table, a LaTeX table."""
+
+from holdfast.report.html import html, write
+from holdfast.report.latex import latex
+from holdfast.report.text import text
+
+__all__ = ["html", "latex", "text", "write"]

@@ -1,0 +1,78 @@
+"""The audit card of a label: the cards of its seeds as one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.metrics import Group
+from holdfast.report import words
+
+MET = {True: "met", False: "not met", None: "not applicable"}
+SOME = "met by some seeds"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One condition: what was measured, and whether it was met."""
+
+    key: str
+    label: str
+    value: str
+    met: str  # 'met', 'not met', 'not applicable', or 'met by 2 of 3 seeds'
+    note: str
+
+
+def lines(group: Group) -> list[Line]:
+    """The card's lines in the order of the first record that has them."""
+    cards = [record.card for record in group.records if record.card]
+    keys = list(dict.fromkeys(key for card in cards for key in card))
+    return [_line(key, [card[key] for card in cards if key in card]) for key in keys]
+
+
+def tally(found: Sequence[Line]) -> str:
+    """'6 met, 2 not met, 1 not applicable'."""
+    counts = Counter(line.met if line.met in MET.values() else SOME for line in found)
+    return ", ".join(f"{n} {word}" for word, n in counts.items())
+
+
+def _line(key: str, seeds: list[Mapping[str, Any]]) -> Line:
+    verdicts = [seed.get("met") for seed in seeds]
+    same = len(set(verdicts)) == 1
+    notes = dict.fromkeys(str(seed["note"]) for seed in seeds if seed.get("note"))
+    return Line(
+        key=key,
+        label=str(seeds[0].get("label") or key.replace("_", " ")),
+        value=_together([seed.get("value") for seed in seeds], seeds[0].get("unit")),
+        met=MET[verdicts[0]] if same else f"met by {verdicts.count(True)} of {len(verdicts)} seeds",
+        note="; ".join(notes),
+    )
+
+
+def _together(values: list[Any], unit: str | None) -> str:
+    """The values of all seeds as one text: the value they share, or a mean and its range."""
+    if all(isinstance(value, Mapping) for value in values):
+        keys = list(dict.fromkeys(key for value in values for key in value))
+        parts = ((key, [value[key] for value in values if key in value]) for key in keys)
+        return ", ".join(f"{str(key).replace('_', ' ')}: {_together(found, unit)}" for key, found in parts)
+    shown = list(dict.fromkeys(_with_unit(value, unit) for value in values))
+    if len(shown) == 1:
+        return shown[0]
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        mean = _with_unit(sum(values) / len(values), unit)
+        return f"{mean} ({_with_unit(min(values), unit)} to {_with_unit(max(values), unit)})"
+    return " / ".join(shown)
+
+
+def _with_unit(value: Any, unit: str | None) -> str:
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    if plain and unit in ("bytes", "B"):
+        return words.in_bytes(value)
+    if plain and unit in ("FLOPs", "flops"):
+        return f"{words.in_flops(value)} FLOPs"
+    if plain and unit in ("seconds", "s"):
+        return words.in_seconds(value)
+    text = words.value(value)
+    return f"{text} {unit}" if unit and value is not None else text

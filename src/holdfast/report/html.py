@@ -1,0 +1,288 @@
+"""The report: one HTML file that needs nothing else, offline, in light and dark, on a desk and on a phone."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+
+from holdfast.metrics import Group
+from holdfast.report import card, page, plots, settings, table, words
+from holdfast.types import Record
+
+COLUMNS = ("acc", "bwt", "fwt", "forgetting", "lca", "bytes", "flops", "train_seconds", "eval_seconds")
+
+
+def html(records: Sequence[Record], title: str = "Continual learning report") -> str:
+    """The report on these records as one self-contained page."""
+    arenas = table.arenas_of(records)
+    style = plots.styles(arenas)
+    groups = [g for arena in arenas for g in arena]
+    sections = [
+        _section("Summary", "", [_summary(arena, style) for arena in arenas]),
+        _section(
+            "Accuracy over tasks",
+            "Lines are means over seeds, bands their 95% intervals.",
+            [_over_tasks(arena, style) for arena in arenas if len(arena[0].first.tasks) > 1],
+        ),
+        _section(
+            "Accuracy matrices",
+            "The accuracy on each task after each task, mean over seeds. Below the stairs are tasks already learned: "
+            "a column that fades downwards was forgotten.",
+            [_matrices(arena, style) for arena in arenas],
+            before=_scale(),
+        ),
+        _section(
+            "Cost against accuracy",
+            "Up and to the left is better. Costs are of training: total seconds and FLOPs, and the bytes a learner "
+            "holds after the last task. The cost axes are logarithmic.",
+            [_costs(arena, style) for arena in arenas if len(arena) > 1],
+        ),
+        _section("Audit", "What the run measured of itself; nothing here is declared.", _audit(groups, style)),
+        _section("Settings", "Every value, and who chose it from what.", [_settings(groups)]),
+    ]
+    return page.PAGE.format(
+        policy=page.POLICY,
+        title=escape(title),
+        style=page.STYLE,
+        header=_header(groups),
+        body="\n".join(sections),
+        plotly=get_plotlyjs(),
+        script=page.SCRIPT,
+    )
+
+
+def write(records: Sequence[Record], path: str | Path, title: str = "Continual learning report") -> Path:
+    """Write the report; a reader sees the old file or the new one, never half of it."""
+    path = Path(path)
+    text = html(records, title)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def _header(groups: Sequence[Group]) -> str:
+    firsts = [g.first for g in groups]
+    scenarios = {g.scenario: f"{g.scenario} (task label {words.label_given(g)} at test)" for g in groups}
+    seeds = sorted({seed for g in groups for seed in g.seeds})
+    facts = {
+        "Stream": _unique(words.described(g.conditions("stream")) for g in groups),
+        "Scenario": list(scenarios.values()),
+        "Protocol": _unique(words.described(g.conditions("protocol")) for g in groups),
+        "Net": _unique(words.described(g.conditions("net")) for g in groups),
+        "Method": [", ".join(_unique(r.method for r in firsts))],
+        "Seed": [", ".join(map(str, seeds))],
+    }
+    items = "".join(
+        f"<div><dt>{name}{'s' if len(found) > 1 or (name in ('Seed', 'Method') and ',' in found[0]) else ''}</dt>"
+        f"<dd>{'<br>'.join(map(escape, found))}</dd></div>"
+        for name, found in facts.items()
+    )
+    return f'<dl class="facts">{items}</dl>'
+
+
+def _section(title: str, lead: str, parts: Sequence[str], before: str = "") -> str:
+    if not parts:
+        return ""
+    lead = f'<p class="lead">{escape(lead)}</p>' if lead else ""
+    return f"<section>\n<h2>{escape(title)}</h2>\n{lead}{before}\n" + "\n".join(parts) + "\n</section>"
+
+
+def _arena_title(arena: Sequence[Group]) -> str:
+    g = arena[0]
+    stream = escape(words.described(g.conditions("stream")))
+    return (
+        f'<h3><span class="scenario">{escape(g.scenario)}</span> scenario <span class="aside">task label '
+        f"{words.label_given(g)} at test · {stream}</span></h3>"
+    )
+
+
+def _summary(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
+    present = {metric for g in arena for metric in g.metrics()}
+    columns = [metric for metric in COLUMNS if metric in present]
+    rows = table.rows(arena, columns)
+    head = [("Label", ""), ("Scenario", ""), ("Task label", ""), *((table.title(m), "number") for m in columns)]
+    body = "".join(
+        f'<tr><th scope="row">{_name(row.group, style)}{_bound(row.group)}</th>'
+        f"<td>{escape(row.group.scenario)}</td><td>{words.label_given(row.group)}</td>"
+        + "".join(map(_cell, row.cells.values()))
+        + "</tr>"
+        for row in rows
+    )
+    return f'{_arena_title(arena)}<p class="finding">{_finding(rows)}</p>{_table("Summary", head, body)}'
+
+
+def _table(name: str, head: Sequence[tuple[str, str]], body: str, kind: str = "") -> str:
+    """A table that scrolls inside its own frame; `head` is each column's title and class."""
+    cells = "".join(f'<th scope="col" class="{css}">{escape(title)}</th>' for title, css in head)
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(name)}"><table class="{kind}">'
+        f"<thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cell(cell: table.Cell) -> str:
+    mark = f'<span class="mark {cell.mark}">{cell.mark}</span> ' if cell.mark else ""
+    mean, plus_minus, half = cell.text.partition(" ± ")
+    half = f' <span class="half">± {escape(half)}</span>' if plus_minus else ""
+    return f'<td class="number {cell.mark}">{mark}{escape(mean)}{half}</td>'
+
+
+def _finding(rows: Sequence[table.Row]) -> str:
+    """What the table says about accuracy, in a sentence."""
+    seeds = max(len(row.group.seeds) for row in rows)
+    if seeds < 2:
+        return "One seed: there are no intervals, and nobody is called a winner."
+    leaders = [row for row in rows if row.cells["acc"].mark]
+    over = f"{seeds} seeds, 95% intervals; differences are paired over seeds"
+    if not leaders:
+        return f"{over[0].upper()}{over[1:]}."
+    names = [f"<b>{escape(row.group.label)}</b>" for row in leaders]
+    if len(names) == 1:
+        return f"{names[0]} has the highest ACC, ahead of every other ({over})."
+    return f"{', '.join(names[:-1])} and {names[-1]} tie for the highest ACC ({over})."
+
+
+def _over_tasks(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
+    figures = [
+        ("Mean accuracy over the tasks seen so far", plots.seen_tasks(arena, style)),
+        ("Accuracy on the first task", plots.first_task(arena, style)),
+    ]
+    return _arena_title(arena) + _legend(arena, style) + _figures(figures, "pair")
+
+
+def _matrices(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
+    small = len(arena[0].first.tasks) <= 6
+    drawn = [
+        f"<figure><figcaption>{_name(g, style)} {_numbers(g)}</figcaption>"
+        f"{_figure(plots.heat_map(g), g.label)}</figure>"
+        for g in arena
+    ]
+    return f'{_arena_title(arena)}<div class="{"grid" if small else "grid large"}">{"".join(drawn)}</div>'
+
+
+def _numbers(g: Group) -> str:
+    acc = table.rows([g], ["acc"])[0].cells["acc"].text
+    return f'<span class="aside">ACC {escape(acc)} · {escape(g.scenario)}</span>'
+
+
+def _scale() -> str:
+    stops = ", ".join(f"{colour} {100 * at:g}%" for at, colour in plots.SCALE)
+    return (
+        '<p class="scale" aria-hidden="true"><span>accuracy 0</span>'
+        f'<span class="bar" style="background: linear-gradient(to right, {stops})"></span><span>1</span></p>'
+    )
+
+
+def _costs(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
+    metrics = {"train_seconds": "Training time", "flops": "Training compute", "bytes": "Memory"}
+    figures = [(name, plots.cost(arena, metric, style)) for metric, name in metrics.items()]
+    return _arena_title(arena) + _legend(arena, style) + _figures(figures, "grid")
+
+
+def _audit(groups: Sequence[Group], style: dict[str, plots.Style]) -> list[str]:
+    cards = [(g, card.lines(g)) for g in groups]
+    cards = [(g, lines) for g, lines in cards if lines]
+    if not cards:
+        return []
+    titles = {line.key: line.label for _, lines in cards for line in lines}
+    overview = "".join(
+        f'<tr><th scope="row">{_name(g, style)}</th><td>{escape(g.scenario)}</td>'
+        + "".join(_met_cell(lines, key) for key in titles)
+        + "</tr>"
+        for g, lines in cards
+    )
+    some = (
+        f" {_met(card.SOME)}" if any(line.met not in card.MET.values() for _, lines in cards for line in lines) else ""
+    )
+    head = [("Label", ""), ("Scenario", ""), *((name, "tight") for name in titles.values())]
+    parts = [
+        _table("Audit", head, overview, "audit")
+        + f'<p class="key">{_met("met")} {_met("not met")} {_met("not applicable")}{some}</p>'
+    ]
+    columns = [("Condition", ""), ("Measured", ""), ("Verdict", ""), ("Note", "")]
+    opened = " open" if len(cards) == 1 else ""
+    for g, lines in cards:
+        body = "".join(
+            f'<tr><th scope="row">{escape(line.label)}</th><td>{escape(line.value)}</td><td>{_met(line.met)}</td>'
+            f'<td class="quiet">{escape(line.note)}</td></tr>'
+            for line in lines
+        )
+        parts.append(
+            f'<details{opened}><summary>{_name(g, style)} <span class="aside">{escape(g.scenario)} · '
+            f"{escape(card.tally(lines))}</span></summary>{_table('Audit card', columns, body, 'lines')}</details>"
+        )
+    return parts
+
+
+def _met_cell(lines: Sequence[card.Line], key: str) -> str:
+    met = next((line.met for line in lines if line.key == key), "not applicable")
+    return f'<td class="tight">{_met(met, short=True)}</td>'
+
+
+def _met(met: str, short: bool = False) -> str:
+    kinds = {"met": ("yes", "✓"), "not met": ("no", "✕"), "not applicable": ("none", words.UNDEFINED)}
+    kind, glyph = kinds.get(met, ("some", "◐"))
+    if short:
+        return f'<span class="met {kind}" role="img" aria-label="{escape(met)}" title="{escape(met)}">{glyph}</span>'
+    return f'<span class="met {kind}"><span aria-hidden="true">{glyph}</span> {escape(met)}</span>'
+
+
+def _settings(groups: Sequence[Group]) -> str:
+    body = "".join(
+        f'<tr><th scope="row">{escape(row.owner)}</th><td><code>{escape(row.name)}</code></td>'
+        f'<td>{escape(row.value)}</td><td class="quiet">{escape(row.chosen_by)}</td></tr>'
+        for row in settings.rows(groups)
+    )
+    columns = [("Label", ""), ("Setting", ""), ("Value", ""), ("Chosen by", "")]
+    return _table("Settings", columns, body, "lines")
+
+
+def _name(g: Group, style: dict[str, plots.Style]) -> str:
+    look = style[g.label]
+    glyph = f'<span class="glyph" style="color:{look.colour}" aria-hidden="true">{look.glyph}</span>'
+    return f'<span class="label">{glyph} {escape(g.label)}</span>'
+
+
+def _bound(g: Group) -> str:
+    return ' <span class="mark bound" title="saw all tasks at once; not ranked">upper bound</span>' if g.mixed else ""
+
+
+def _legend(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
+    names = " ".join(f"<span>{_name(g, style)}{_bound(g)}</span>" for g in arena)
+    return f'<p class="legend">{names}</p>'
+
+
+def _figures(figures: Sequence[tuple[str, go.Figure]], layout: str) -> str:
+    drawn = (f"<figure><figcaption>{escape(t)}</figcaption>{_figure(f, t)}</figure>" for t, f in figures)
+    return f'<div class="{layout}">{"".join(drawn)}</div>'
+
+
+def _figure(figure: go.Figure, title: str) -> str:
+    """A figure's place, with its data beside it for figures.js to draw."""
+    drawn = figure.to_plotly_json()
+    data = _json({"data": drawn["data"], "layout": drawn["layout"]})
+    return (
+        f'<div class="plot" style="height:{figure.layout.height}px" role="img" aria-label="{escape(title)}">'
+        f'<script type="application/json">{data}</script></div>'
+    )
+
+
+def _json(value: Any) -> str:
+    """JSON that cannot end the script it stands in: no '<' is left, so neither '</script' nor '<!--'."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _unique(words_: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(words_))

@@ -1,0 +1,273 @@
+"""The figures: each a pure function of groups of records, drawn for a light page and a transparent background."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from holdfast.metrics import Group, Interval, interval
+from holdfast.report import words
+
+PALETTE = (
+    "#3b6fb6",
+    "#cf6a2c",
+    "#3f8f5f",
+    "#a64d8c",
+    "#2b8fa3",
+    "#8a7a1f",
+    "#b8434e",
+    "#6f5fb3",
+    "#7a6a5c",
+    "#5b6570",
+)
+SYMBOLS = (
+    ("circle", "●"),
+    ("square", "■"),
+    ("diamond", "◆"),
+    ("triangle-up", "▲"),
+    ("triangle-down", "▼"),
+    ("star", "★"),
+    ("pentagon", "⬟"),
+)
+SCALE = ((0.0, "#f4f1ea"), (0.25, "#cfdcd6"), (0.5, "#8fb8b4"), (0.75, "#4a8791"), (1.0, "#1d4e63"))
+WHITE_ABOVE = 0.74  # where white on SCALE is easier to read than ink
+INK, FAINT = "#24272b", "rgba(110,108,100,0.22)"
+COST_AXES = {"train_seconds": "training time", "flops": "training FLOPs", "bytes": "memory after the last task"}
+NUMBERS_UP_TO = 10  # tasks; beyond, the cells of a heat map are too small for digits
+
+
+@dataclass(frozen=True)
+class Style:
+    """Colour and shape of one label; both, so that neither carries the meaning alone."""
+
+    colour: str
+    symbol: str  # plotly's name
+    glyph: str  # the same shape as a character
+
+    def faint(self, alpha: float) -> str:
+        red, green, blue = (int(self.colour[i : i + 2], 16) for i in (1, 3, 5))
+        return f"rgba({red},{green},{blue},{alpha})"
+
+
+def styles(arenas: Sequence[Sequence[Group]]) -> dict[str, Style]:
+    """A style per label; the same method looks the same in every arena."""
+    found: dict[tuple[str, int], Style] = {}
+    chosen: dict[str, Style] = {}
+    for arena in arenas:
+        seen: Counter[str] = Counter()
+        for g in arena:
+            member = (g.first.method, seen[g.first.method])
+            seen[g.first.method] += 1
+            i = len(found)
+            found.setdefault(member, Style(PALETTE[i % len(PALETTE)], *SYMBOLS[i % len(SYMBOLS)]))
+            chosen[g.label] = found[member]
+    return chosen
+
+
+def heat_map(group: Group) -> go.Figure:
+    """R, mean over seeds: row 'after task i', column 'task j'; below the stairs, tasks that were already learned."""
+    R = np.mean([record.final for record in group.records], axis=0)  # (rows, T)
+    rows, tasks = R.shape
+    whole = rows == tasks and not group.mixed
+    names = [f"after task {i + 1}" for i in range(rows)] if whole else ["after all"] * rows
+    figure = go.Figure(
+        go.Heatmap(
+            z=R.tolist(),
+            x=list(range(1, tasks + 1)),
+            y=list(range(1, rows + 1)),
+            customdata=[[name] * tasks for name in names],
+            zmin=0,
+            zmax=1,
+            colorscale=[list(stop) for stop in SCALE],
+            showscale=False,
+            xgap=1,
+            ygap=1,
+            hovertemplate="%{customdata}<br>task %{x}: %{z:.3f}<extra></extra>",
+        )
+    )
+    if tasks <= NUMBERS_UP_TO:
+        figure.add_scatter(
+            x=list(range(1, tasks + 1)) * rows,
+            y=[i + 1 for i in range(rows) for _ in range(tasks)],
+            text=[_short(accuracy) for accuracy in R.flat],
+            textfont={
+                "size": 12 if tasks <= 6 else 10,
+                "color": ["#ffffff" if a > WHITE_ABOVE else INK for a in R.flat],
+            },
+            mode="text",
+            hoverinfo="skip",
+        )
+    if whole and tasks > 1:
+        path = "M1.5,0.5" + "".join(f"V{i + 0.5}H{i + 1.5}" for i in range(1, tasks))
+        figure.add_shape(type="path", path=path, line={"color": INK, "width": 1.5})
+    _lay_out(figure, height=60 + (26 * rows if rows <= NUMBERS_UP_TO else 13 * rows))
+    step = 1 if tasks <= NUMBERS_UP_TO else math.ceil(tasks / 10)
+    figure.update_xaxes(
+        tickvals=list(range(1, tasks + 1, step)),
+        title_text="task",
+        range=[0.5, tasks + 0.5],
+        showgrid=False,
+        showline=False,
+        side="bottom",
+    )
+    figure.update_yaxes(
+        tickvals=list(range(1, rows + 1, step)), ticktext=names[::step], range=[rows + 0.5, 0.5], showgrid=False
+    )
+    figure.update_layout(margin={"l": 88, "r": 6, "t": 6, "b": 44})
+    return figure
+
+
+def seen_tasks(arena: Sequence[Group], styles: dict[str, Style]) -> go.Figure:
+    """After each task, the mean accuracy over the tasks learned so far."""
+    return _over_tasks(arena, styles, lambda R, i: R[i, : i + 1].mean(), lambda last: last.mean())
+
+
+def first_task(arena: Sequence[Group], styles: dict[str, Style]) -> go.Figure:
+    """After each task, the accuracy on the first one (paper 002, figure 1 right)."""
+    return _over_tasks(arena, styles, lambda R, i: R[i, 0], lambda last: last[0])
+
+
+def cost(arena: Sequence[Group], metric: str, styles: dict[str, Style]) -> go.Figure:
+    """ACC against a cost on a logarithmic axis; up and to the left is better."""
+    figure, costs = go.Figure(), []
+    for g in arena:
+        spent, accuracy = interval(g.values(metric)), interval(g.values("acc"))
+        if not spent.mean or accuracy.mean is None:
+            continue
+        costs.append(spent.mean)
+        style = styles[g.label]
+        figure.add_scatter(
+            x=[spent.mean],
+            y=[accuracy.mean],
+            error_y=None if accuracy.half is None else {"array": [accuracy.half], "width": 3, "thickness": 1.2},
+            mode="markers",
+            marker={"color": style.colour, "symbol": style.symbol, "size": 11},
+            name=_plain(g.label),
+            text=[f"{words.spread(accuracy, 'acc')}, {words.number(spent.mean, metric)}"],
+            hovertemplate="%{fullData.name}<br>%{text}<extra></extra>",
+        )
+    _lay_out(figure, height=270)
+    figure.update_xaxes(title_text=COST_AXES[metric], type="log")
+    if costs:
+        low, high, ticks = _log_ticks(min(costs), max(costs))
+        figure.update_xaxes(
+            range=[math.log10(low), math.log10(high)],
+            tickvals=ticks,
+            ticktext=[words.number(tick, metric) for tick in ticks],
+        )
+    figure.update_yaxes(title_text="ACC", range=[0, 1.03])
+    return figure
+
+
+def _over_tasks(
+    arena: Sequence[Group],
+    styles: dict[str, Style],
+    at: Callable[[np.ndarray, int], float],
+    bound: Callable[[np.ndarray], float],
+) -> go.Figure:
+    """One line per label with its 95% band; an upper bound that saw all tasks at once is a dashed level."""
+    figure, lines = go.Figure(), []
+    for g in arena:
+        tasks = len(g.first.tasks)
+        x = list(range(1, tasks + 1))
+        if g.mixed:
+            points = [interval([float(bound(r.final[-1])) for r in g.records])] * tasks
+        elif len(g.first.final) == tasks:
+            points = [interval([float(at(r.final, i)) for r in g.records]) for i in range(tasks)]
+        else:
+            continue
+        style = styles[g.label]
+        if not g.mixed:
+            _add_band(figure, x, points, style)
+        lines.append(
+            go.Scatter(
+                x=x,
+                y=[p.mean for p in points],
+                mode="lines" if g.mixed else "lines+markers",
+                line={"color": style.colour, "width": 2, "dash": "dash" if g.mixed else "solid"},
+                marker={"symbol": style.symbol, "size": 7},
+                name=_plain(g.label),
+                text=[words.spread(p, "acc") for p in points],
+                hovertemplate="%{fullData.name}<br>after task %{x}: %{text}<extra></extra>",
+            )
+        )
+    figure.add_traces(lines)
+    _lay_out(figure, height=320)
+    tasks = max(len(g.first.tasks) for g in arena)
+    step = max(1, math.ceil(tasks / 10))
+    figure.update_xaxes(title_text="after task", tickvals=list(range(1, tasks + 1, step)), range=[0.8, tasks + 0.2])
+    figure.update_yaxes(title_text="accuracy", range=[0, 1.03])
+    return figure
+
+
+def _add_band(figure: go.Figure, x: list[int], points: list[Interval], style: Style) -> None:
+    low = [p.low for p in points if p.low is not None]
+    high = [p.high for p in points if p.high is not None]
+    if len(low) < len(x):
+        return
+    figure.add_scatter(
+        x=x + x[::-1],
+        y=high + low[::-1],
+        fill="toself",
+        fillcolor=style.faint(0.13),
+        line={"width": 0},
+        mode="lines",
+        hoverinfo="skip",
+    )
+
+
+def _lay_out(figure: go.Figure, height: int) -> None:
+    axis = {
+        "gridcolor": FAINT,
+        "zeroline": False,
+        "fixedrange": True,
+        "ticks": "",
+        "title": {"standoff": 6, "font": {"size": 12}},
+        "ticklabelstandoff": 3,
+        "automargin": False,
+    }
+    figure.update_layout(
+        template=None,
+        height=height,
+        margin={"l": 52, "r": 12, "t": 10, "b": 48},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 12, "color": INK},
+        showlegend=False,
+        dragmode=False,
+        hovermode="closest",
+        hoverlabel={"bgcolor": "#ffffff", "bordercolor": "#b9b6af", "font": {"color": INK}},
+        xaxis=axis,
+        yaxis=axis,
+    )
+
+
+def _log_ticks(least: float, most: float) -> tuple[float, float, list[float]]:
+    """A range a little wider than the values, and round ticks inside it: 1, 2, 5 times a power of ten."""
+    room = max((most / least) ** 0.15, 2.3 / (most / least) ** 0.5, 1.3)  # at least two ticks fit
+    low, high = least / room, most * room
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        ticks = [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]
+        if len(ticks) <= 5:
+            break
+    return low, high, ticks[:: math.ceil(len(ticks) / 5)] if ticks else [least]
+
+
+def _short(accuracy: float) -> str:
+    """'.83' as in the papers' tables."""
+    if not math.isfinite(accuracy):
+        return words.UNDEFINED
+    text = f"{accuracy:.2f}"
+    return text[1:] if text.startswith("0") else text
+
+
+def _plain(text: str) -> str:
+    """plotly reads tags in its texts; a label has none."""
+    return html.escape(text)

@@ -1,0 +1,53 @@
+"""The summary table before it is drawn: who has which number, and who leads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from holdfast.errors import BadInput
+from holdfast.metrics import METRICS, Group, Interval, arenas, group, interval, standings
+from holdfast.report import words
+from holdfast.types import Record
+
+RANKED = ("acc", "bwt", "fwt", "forgetting", "lca")  # cheapness alone is no merit, so costs are not ranked
+
+
+@dataclass(frozen=True)
+class Cell:
+    metric: str
+    found: Interval
+    mark: str  # 'best', 'tie' or ''
+
+    @property
+    def text(self) -> str:
+        """The number; costs without ±, which says little about them."""
+        if self.metric in RANKED:
+            return words.spread(self.found, self.metric)
+        return words.number(self.found.mean, self.metric)
+
+
+@dataclass(frozen=True)
+class Row:
+    group: Group
+    cells: dict[str, Cell]
+
+
+def arenas_of(records: Sequence[Record]) -> list[list[Group]]:
+    """Records as arenas of groups; groups of different arenas are never ranked against each other."""
+    if not records:
+        raise BadInput("there are no records to report; run something first")
+    return arenas(group(records))
+
+
+def rows(arena: Sequence[Group], metrics: Sequence[str]) -> list[Row]:
+    """One row per label of an arena."""
+    marks = {metric: standings(arena, metric) if metric in RANKED else {} for metric in metrics}
+    return [Row(g, {m: Cell(m, interval(g.values(m)), marks[m].get(g.label, "")) for m in metrics}) for g in arena]
+
+
+def title(metric: str) -> str:
+    """A column's heading; the arrow says which way is better."""
+    if metric not in RANKED:
+        return METRICS[metric].label
+    return f"{METRICS[metric].label} {'↑' if METRICS[metric].larger_is_better else '↓'}"

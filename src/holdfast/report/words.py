@@ -1,0 +1,96 @@
+"""Numbers and conditions as people read them, the same in every table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.metrics import METRICS, Group, Interval
+
+UNDEFINED = "–"
+MINUS = "−"  # a true minus sign lines up with digits
+
+
+def number(value: float | None, metric: str) -> str:
+    """One value in the metric's unit: '0.831', '1.2 MB', '3.1 G', '12.3 s'."""
+    if value is None:
+        return UNDEFINED
+    unit = METRICS[metric].unit
+    if unit == "accuracy":
+        text = f"{value:.3f}"
+        return "0.000" if text == "-0.000" else text.replace("-", MINUS)
+    return {"bytes": in_bytes, "FLOPs": in_flops, "s": in_seconds}[unit](value)
+
+
+def spread(found: Interval, metric: str) -> str:
+    """'0.831 ± 0.012', or the mean alone where there is no interval."""
+    mean = number(found.mean, metric)
+    return mean if found.half is None else f"{mean} ± {number(found.half, metric)}"
+
+
+def in_bytes(value: float) -> str:
+    """
+    >>> in_bytes(89610)
+    '89.6 kB'
+    """
+    return _scaled(value, ["B", "kB", "MB", "GB", "TB"])
+
+
+def in_flops(value: float) -> str:
+    """
+    >>> in_flops(3.14e12)
+    '3.14 T'
+    """
+    return _scaled(value, ["", "k", "M", "G", "T", "P", "E"]).strip()
+
+
+def in_seconds(value: float) -> str:
+    """
+    >>> in_seconds(0.034), in_seconds(12.34), in_seconds(600)
+    ('34 ms', '12.3 s', '10 min')
+    """
+    for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s")):
+        if value >= size * (1 if unit == "s" else 2):
+            return f"{_digits(value / size)} {unit}"
+    return f"{_digits(value * 1000)} ms" if value else "0 s"
+
+
+def _scaled(value: float, units: list[str]) -> str:
+    size = 0
+    while abs(value) >= 999.5 and size < len(units) - 1:
+        value, size = value / 1000, size + 1
+    return f"{_digits(value)} {units[size]}"
+
+
+def _digits(value: float) -> str:
+    """Three significant digits, never an exponent."""
+    return f"{value:.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
+
+
+def label_given(group: Group) -> str:
+    """Whether the task label was given at test: the word that stands beside every scenario."""
+    return "given" if group.task_label_given else "hidden"
+
+
+def described(mapping: Mapping[str, Any]) -> str:
+    """A stream, protocol or net in one line: 'split: data digits, tasks 5'."""
+    rest = [f"{k} {value(v)}" for k, v in mapping.items() if k not in ("name", "seed", "fingerprint") and v is not None]
+    name = str(mapping.get("name", ""))
+    return f"{name}: {', '.join(rest)}" if name and rest else name or ", ".join(rest)
+
+
+def value(given: Any) -> str:
+    """Any JSON value in one line; what cannot be read at a glance is shortened."""
+    if given is None:
+        return UNDEFINED
+    if isinstance(given, bool):
+        return "yes" if given else "no"
+    if isinstance(given, float):
+        return f"{given:.4g}".replace("-", MINUS)
+    if isinstance(given, Mapping):
+        return ", ".join(f"{k}: {value(v)}" for k, v in given.items())
+    if isinstance(given, list | tuple):
+        if len(given) > 12:
+            return f"{', '.join(map(value, given[:5]))}, …, {value(given[-1])} ({len(given)} values)"
+        return ", ".join(map(value, given)) or UNDEFINED
+    return str(given)

@@ -1,0 +1,219 @@
+"""Settings are dataclass fields: their names, types, ranges and comments serve Python, the command line and the docs.
+
+A method, net, stream or protocol is a dataclass in a file of its own name; `Shelf` finds it there. Ranges are
+written as types, e.g. `strength: NonNegative = 10.0  # λ`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import math
+import pkgutil
+import re
+import types as pytypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from holdfast.errors import BadInput, unknown
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Range:
+    """An interval a number must lie in; `strict` leaves out the lower end."""
+
+    low: float
+    high: float = math.inf
+    strict: bool = False
+
+    def __contains__(self, value: float) -> bool:
+        above = value > self.low if self.strict else value >= self.low
+        return above and value <= self.high and math.isfinite(value)
+
+    def __str__(self) -> str:
+        if math.isinf(self.high):
+            return f"{'>' if self.strict else '>='} {self.low:g}"
+        return f"{'above' if self.strict else 'from'} {self.low:g} to {self.high:g}"
+
+
+Count = Annotated[int, Range(1)]
+Whole = Annotated[int, Range(0)]
+Positive = Annotated[float, Range(0, strict=True)]
+NonNegative = Annotated[float, Range(0)]
+Fraction = Annotated[float, Range(0, 1)]
+
+
+class _Unfit(Exception):
+    """A value does not fit its type; carries only what was expected."""
+
+
+def expected(kind: Any) -> str:
+    """The words for a type: 'a whole number >= 1', 'one of a, b'."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return f"{expected(args[0])} {args[1]}"
+    if origin is Literal:
+        return "one of " + ", ".join(map(str, args))
+    if origin in (Union, pytypes.UnionType):
+        return " or ".join("none" if a is type(None) else expected(a) for a in args)
+    if origin is tuple:
+        return f"{expected(args[0])}, or several separated by commas"
+    return {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}.get(kind, str(kind))
+
+
+def fit(kind: Any, value: Any) -> Any:
+    """`value`, from Python or as text from a command line, as a value of type `kind`."""
+    origin, args = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return value
+    if origin is Annotated:
+        number = fit(args[0], value)
+        if number not in args[1]:
+            raise _Unfit
+        return number
+    if origin is Literal:
+        for choice in args:
+            if value == choice or value == str(choice):
+                return choice
+        raise _Unfit
+    if origin in (Union, pytypes.UnionType):
+        if type(None) in args and (value is None or (isinstance(value, str) and value.lower() == "none")):
+            return None
+        for arm in args:
+            try:
+                return fit(arm, value)
+            except _Unfit:
+                continue
+        raise _Unfit
+    if origin is tuple:
+        items = value.split(",") if isinstance(value, str) else value
+        items = items if isinstance(items, list | tuple | range) else [items]
+        return tuple(fit(args[0], item.strip() if isinstance(item, str) else item) for item in items)
+    if kind is bool:
+        if isinstance(value, str) and value.lower() in ("true", "false", "yes", "no", "1", "0"):
+            return value.lower() in ("true", "yes", "1")
+        if isinstance(value, bool):
+            return value
+        raise _Unfit
+    if kind in (int, float):
+        if isinstance(value, bool):
+            raise _Unfit
+        try:
+            number = kind(value) if isinstance(value, str) else value
+            if kind(number) != number:
+                raise _Unfit
+            return kind(number)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise _Unfit from error
+    if kind is str and isinstance(value, str):
+        return value
+    raise _Unfit
+
+
+def hints(cls: type) -> dict[str, Any]:
+    """The settings of a dataclass: its constructor's fields and their types."""
+    if not dataclasses.is_dataclass(cls):
+        return {}
+    kinds = get_type_hints(cls, include_extras=True)
+    return {f.name: kinds[f.name] for f in dataclasses.fields(cls) if f.init}
+
+
+def defaults(cls: type) -> dict[str, Any]:
+    return {f.name: f.default for f in dataclasses.fields(cls) if f.init} if dataclasses.is_dataclass(cls) else {}
+
+
+def comments(cls: type) -> dict[str, str]:
+    """The comment behind each field, its help text: `strength: float = 10.0  # λ`."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__[:-1]):
+        try:
+            source = inspect.getsource(base)
+        except (OSError, TypeError):
+            continue
+        found |= dict(re.findall(r"^    (\w+): [^#\n]*#\s*(.+)$", source, re.MULTILINE))
+    return {name: found.get(name, "") for name in hints(cls)}
+
+
+def faults_in(cls: type, values: Mapping[str, Any], owner: str) -> list[str]:
+    """Every fault of these settings, as sentences."""
+    kinds, found = hints(cls), []
+    for name, value in values.items():
+        if name not in kinds:
+            found.append(
+                unknown(f"setting of {owner}", name, kinds)
+                if kinds
+                else f"unknown setting {name!r}: {owner} has no settings"
+            )
+            continue
+        try:
+            fit(kinds[name], value)
+        except _Unfit:
+            found.append(f"{name} of {owner} must be {expected(kinds[name])}, not {value!r}")
+    return found
+
+
+def make(cls: type[T], values: Mapping[str, Any], owner: str) -> T:
+    """Build a dataclass from settings; what was given is remembered as given."""
+    faults = faults_in(cls, values, owner)
+    if faults:
+        raise BadInput(*faults)
+    kinds = hints(cls)
+    made = cls(**{name: fit(kinds[name], value) for name, value in values.items()})
+    choose(made, dict.fromkeys(values, "given"))
+    return made
+
+
+def choose(spec: Any, chosen_by: Mapping[str, str]) -> None:
+    """Note who chose these settings of `spec`, and from what."""
+    object.__setattr__(spec, "_chosen_by", {**vars(spec).get("_chosen_by", {}), **chosen_by})
+
+
+def settings_of(spec: Any) -> dict[str, Any]:
+    """The settings of an instance as plain values."""
+    return {name: getattr(spec, name) for name in hints(type(spec))}
+
+
+def provenance(spec: Any) -> dict[str, dict[str, Any]]:
+    """Each setting with its value and who chose it: given, default, val:task, ..."""
+    noted, usual = vars(spec).get("_chosen_by", {}), defaults(type(spec))
+    return {
+        name: {"value": value, "chosen_by": noted.get(name, "default" if value == usual.get(name) else "given")}
+        for name, value in settings_of(spec).items()
+    }
+
+
+class Shelf(Generic[T]):
+    """The things of one room, each a `base` subclass in a file of its own name."""
+
+    def __init__(self, package: str, base: type[T], word: str) -> None:
+        self.package, self.base, self.word = package, base, word
+
+    def names(self) -> list[str]:
+        path = importlib.import_module(self.package).__path__
+        return sorted(m.name for m in pkgutil.iter_modules(path) if m.name not in ("base", "session", "common"))
+
+    def find(self, name: str) -> type[T]:
+        if name not in self.names():
+            raise BadInput(unknown(self.word, name, self.names()))
+        module = importlib.import_module(f"{self.package}.{name}")
+        (cls,) = (
+            c
+            for c in vars(module).values()
+            if isinstance(c, type)
+            and issubclass(c, self.base)
+            and c.__module__ == module.__name__
+            and not inspect.isabstract(c)
+            and getattr(c, "__final__", False)
+        )
+        return cls
+
+    def make(self, name: str, values: Mapping[str, Any]) -> T:
+        return make(self.find(name), values, f"{self.word} {name!r}")
+
+    def summary(self, name: str) -> str:
+        """The first line of its docstring."""
+        return (inspect.getdoc(self.find(name)) or "").split("\n")[0]

@@ -1,0 +1,107 @@
+"""A stream is a recipe: settings as dataclass fields, and `cut`, which cuts a data set into tasks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from holdfast.data import as_dataset
+from holdfast.errors import BadInput
+from holdfast.seeds import generator
+from holdfast.settings import Count, Fraction, settings_of
+from holdfast.types import DataSet, Part, Scenario, Stream, StreamInfo, Task, Transform
+
+
+@dataclass(frozen=True)
+class StreamSpec(ABC):
+    """What all streams share: how many tasks, how much data each, and who knows the task."""
+
+    tasks: Count = 5  # number of tasks
+    examples: Count | None = None  # training rows per task; none: all there are
+    test_examples: Count | None = None  # test rows per task; none: all there are
+    val: Fraction = 0.0  # share of the training rows kept apart for validation
+    scenario: Scenario | None = None  # class, domain or task; none: the stream's own default
+
+    @abstractmethod
+    def faults(self, data: DataSet) -> list[str]:
+        """What is impossible about these settings for this data set."""
+
+    @abstractmethod
+    def plan(self, data: DataSet, seed: int) -> tuple[Scenario, int, list[Plan]]:
+        """The scenario, the number of outputs, and what each task is made of."""
+
+    def cut(self, name: str, given: Any, seed: int) -> Stream:
+        """The stream for one seed, from a data set or whatever can be made one."""
+        data = as_dataset(given, seed)
+        faults = self.faults(data)
+        if len(data.classes) < 2:
+            faults.append(f"data set {data.name!r} has one class; a stream needs at least two")
+        if self.val >= 1:
+            faults.append(f"val must leave training rows: below 1, not {self.val:g}")
+        if faults:
+            raise BadInput(*faults)
+        scenario, outputs, plans = self.plan(data, seed)
+        tasks = tuple(self._task(t, plan, data, seed) for t, plan in enumerate(plans))
+        info = StreamInfo(name, scenario, data.shape, outputs, tuple(task.classes for task in tasks))
+        settings = {"data": data.name, **settings_of(self), "scenario": scenario}
+        return Stream(info, tasks, seed, settings, data.fingerprint, partial(self.cut, name, given))
+
+    def _task(self, t: int, plan: Plan, data: DataSet, seed: int) -> Task:
+        rng = generator(seed, "rows", task=t)
+        rows = _rows_of(data.y, plan.source)
+        rows = rows[torch.randperm(len(rows), generator=rng)]
+        n_val = round(len(rows) * self.val)
+        train, val = rows[n_val:], rows[:n_val]
+        train = _capped(train, self.examples, f"examples of task {t}", self.val)
+        test = _rows_of(data.y_test, plan.source)
+        if self.test_examples is not None:
+            test = _capped(test[torch.randperm(len(test), generator=rng)], self.test_examples, f"test rows of task {t}")
+        to_stream = torch.full((len(data.classes),), -1)
+        to_stream[list(plan.source)] = torch.tensor(plan.classes)
+
+        def part(pixels: Tensor, y: Tensor, rows: Tensor) -> Part:
+            return Part(pixels, rows, to_stream[y[rows]], plan.transform)
+
+        return Task(
+            t,
+            plan.name,
+            tuple(sorted(set(plan.classes))),
+            part(data.x, data.y, train),
+            part(data.x, data.y, val),
+            part(data.x_test, data.y_test, test),
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one task is made of."""
+
+    name: str
+    source: tuple[int, ...]  # classes of the data set
+    classes: tuple[int, ...]  # the stream's class index for each of them
+    transform: Transform | None = None
+
+
+def same_classes(data: DataSet, transforms: Iterable[tuple[str, Transform | None]]) -> list[Plan]:
+    """Tasks that all have the data set's classes and differ by a (named) transform of the pixels."""
+    classes = tuple(range(len(data.classes)))
+    return [Plan(name, classes, classes, transform) for name, transform in transforms]
+
+
+def _rows_of(y: Tensor, classes: tuple[int, ...]) -> Tensor:
+    return torch.isin(y, torch.tensor(classes)).nonzero().flatten()
+
+
+def _capped(rows: Tensor, cap: int | None, what: str, val: float = 0.0) -> Tensor:
+    if cap is None:
+        return rows
+    if cap > len(rows):
+        after = f" (after {val:.0%} for validation)" if val else ""
+        raise BadInput(f"{what}: {cap} asked for, at most {len(rows)} there are{after}")
+    return rows[:cap]

@@ -1,0 +1,41 @@
+"""Permuted pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from holdfast.seeds import generator
+from holdfast.streams.base import Plan, StreamSpec, same_classes
+from holdfast.types import DataSet, Scenario
+
+
+@final
+@dataclass(frozen=True)
+class Permuted(StreamSpec):
+    """Every task has all classes; its pixels are permuted by a fixed random permutation of its own (paper 002 §4.1)."""
+
+    identity: bool = False  # leave the first task's pixels in place
+
+    def faults(self, data: DataSet) -> list[str]:
+        return []
+
+    def plan(self, data: DataSet, seed: int) -> tuple[Scenario, int, list[Plan]]:
+        plans = same_classes(data, (self._transform(t, data.x[0].numel(), seed) for t in range(self.tasks)))
+        return self.scenario or "domain", len(data.classes), plans
+
+    def _transform(self, t: int, pixels: int, seed: int) -> tuple[str, _Permutation | None]:
+        if t == 0 and self.identity:
+            return "original", None
+        return f"permutation {t}", _Permutation(torch.randperm(pixels, generator=generator(seed, "permuted", task=t)))
+
+
+class _Permutation:
+    def __init__(self, order: Tensor) -> None:
+        self.order = order
+
+    def __call__(self, pixels: Tensor) -> Tensor:
+        return pixels.flatten(1)[:, self.order.to(pixels.device)].view(pixels.shape)

@@ -1,0 +1,179 @@
+"""A cell: one method on one stream with one seed, ready to run anywhere, known by the hash of all that decides it."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import hashlib
+import inspect
+import json
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+from torch import nn
+
+from holdfast.engine import Net
+from holdfast.errors import BadInput
+from holdfast.methods import Learner
+from holdfast.nets import NetSpec
+from holdfast.protocols import Protocol, Watch, fresh, name_of, record_of, refuse_hidden_task
+from holdfast.seeds import seed_for, seeded
+from holdfast.settings import provenance, settings_of
+from holdfast.types import Record, Stream, StreamInfo
+
+NetLike = NetSpec | nn.Module | Callable[[StreamInfo], nn.Module]
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """What one run needs. The seed sets the stream, the weights, the batches and the learner."""
+
+    method: Learner
+    stream: Stream
+    net: NetLike
+    protocol: Protocol
+    seed: int
+    device: str = "auto"
+    reseed: bool = True  # cut the stream with this cell's seed; otherwise it is taken as it is
+
+    @property
+    def name(self) -> str:
+        return f"{name_of(self.method)}-s{self.seed}-{self.hash[:8]}"
+
+    @functools.cached_property
+    def hash(self) -> str:
+        """Settings, code version and data fingerprint decide it."""
+        text = json.dumps({**self.settings(), "seed": self.seed}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def settings(self) -> dict[str, Any]:
+        """All that decides the result but the seed, as JSON."""
+        return {
+            "method": {"name": name_of(self.method), **settings_of(self.method), **_own_code(type(self.method))},
+            "stream": {"name": self.stream.name, **self.stream.settings},
+            "net": describe(self.net),
+            "protocol": {"name": type(self.protocol).__name__.lower(), **settings_of(self.protocol)},
+            "data": self.stream.fingerprint,
+            "device": str(pick_device(self.device)),
+            "code": code_version(),
+        }
+
+    def check(self) -> None:
+        """Raise the faults that would stop this cell before its first step."""
+        refuse_hidden_task(self.method, self.stream)
+        self._net(self.stream.info, torch.device("cpu"))
+
+    def run(self, watch: Watch | None = None) -> Record:
+        device = pick_device(self.device)
+        stream = (self.stream.reseed(self.seed) if self.reseed else self.stream).to(device)
+        with one_thread(), seeded(seed_for(self.seed, "training")):
+            net = self._net(stream.info, device)
+            session = self.protocol.run(fresh(self.method), stream, net, self.seed, watch)
+            chosen = provenance(self.net) if isinstance(self.net, NetSpec) else {}
+            net_words = {**describe(self.net), "parameters": net.size}
+            return record_of(session, self.protocol, net_words, chosen)
+
+    def _net(self, info: StreamInfo, device: torch.device) -> Net:
+        build = functools.partial(build_module, self.net, info)
+        with seeded(seed_for(self.seed, "weights")):
+            module = build().to(device)
+        net = Net(module, build)
+        _check_outputs(net, info)
+        return net
+
+
+def build_module(net: NetLike, info: StreamInfo) -> nn.Module:
+    if isinstance(net, NetSpec):
+        return net.build(info)
+    if isinstance(net, nn.Module):
+        return copy.deepcopy(net)
+    module = net(info)
+    if not isinstance(module, nn.Module):
+        raise BadInput(f"net must make an nn.Module, but {describe(net)['name']} made a {type(module).__name__}")
+    return module
+
+
+def describe(net: NetLike) -> dict[str, Any]:
+    """The network in words: its name and settings."""
+    if isinstance(net, NetSpec):
+        return {"name": type(net).__module__.rpartition(".")[2], **settings_of(net)}
+    if isinstance(net, nn.Module):
+        weights = hashlib.sha256()
+        for tensor in net.state_dict().values():
+            weights.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        return {"name": type(net).__name__, "module": repr(net), "weights": weights.hexdigest()}
+    return {"name": getattr(net, "__name__", type(net).__name__), **_own_code(net)}
+
+
+def pick_device(name: str) -> torch.device:
+    """`auto` is cuda, then mps, then cpu."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise BadInput(f"device {name!r} is not available here; choose from auto, cpu, cuda, mps") from error
+    return device
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Small nets gain nothing from a second thread and collapse beside another job; parallel work is processes."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def versions() -> dict[str, str]:
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+        "holdfast": code_version(),
+    }
+
+
+@functools.cache
+def code_version() -> str:
+    """A digest of Holdfast's own source, so that results of different code are never mixed."""
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).parts[0] not in ("cli", "report", "papers"):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _own_code(thing: Any) -> dict[str, str]:
+    """The digest of a user's class or function; ours are covered by `code_version`."""
+    if thing.__module__.startswith("holdfast."):
+        return {}
+    try:
+        source = inspect.getsource(thing)
+    except (OSError, TypeError):
+        source = repr(thing)
+    return {"source": hashlib.sha256(source.encode()).hexdigest()[:16]}
+
+
+def _check_outputs(net: Net, info: StreamInfo) -> None:
+    """Two examples through the network: its output must fit the stream."""
+    if net.size == 0:
+        raise BadInput(f"the network {type(net.module).__name__} has no parameters to train")
+    with net.evaluating():
+        try:
+            outputs = tuple(net(torch.zeros(2, *info.shape, device=net.device)).shape)
+        except (RuntimeError, ValueError) as error:
+            reason = str(error).split("\n")[0]
+            raise BadInput(f"the network does not take examples of shape {info.shape}: {reason}") from error
+    if outputs != (2, info.classes):
+        raise BadInput(f"the network gives outputs of shape {outputs[1:]}, the stream needs ({info.classes},)")

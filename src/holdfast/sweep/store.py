@@ -1,0 +1,136 @@
+"""The output folder: experiment.json, cells/<name>/record.json and predictions.npz, summary.json; all atomic."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from holdfast.errors import BadInput
+from holdfast.types import Record
+
+SCHEMA = 1
+_ARRAYS = ("predictions", "labels")
+
+
+def dumps(value: Any) -> str:
+    """JSON without NaN, which is not JSON."""
+    return json.dumps(value, indent=2, allow_nan=False)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Whole or not at all: a temporary file beside it, then a rename."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException:
+        Path(part).unlink(missing_ok=True)
+        raise
+
+
+def to_json(record: Record) -> dict[str, Any]:
+    """The content of record.json."""
+    values = {f.name: getattr(record, f.name) for f in fields(record) if f.name not in _ARRAYS}
+    return {"schema": SCHEMA, **values, "R": record.R.tolist(), "baseline": record.baseline.tolist()}
+
+
+def from_json(values: Mapping[str, Any], predictions: Mapping[str, np.ndarray]) -> Record:
+    content = {k: v for k, v in values.items() if k != "schema"}
+    for name in ("tasks", "scorings", "curves"):
+        content[name] = tuple(content[name])
+    for name in ("R", "baseline"):
+        content[name] = np.array(content[name], dtype=np.float64)
+    for name in _ARRAYS:
+        columns = [k for k in predictions if k.startswith(f"{name}_")]
+        content[name] = tuple(predictions[f"{name}_{i}"] for i in range(len(columns)))
+    return Record(**content)
+
+
+def write_record(record: Record, folder: Path) -> None:
+    """predictions.npz first: a record.json means a whole cell."""
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays = {f"{name}_{i}": a for name in _ARRAYS for i, a in enumerate(getattr(record, name))}
+    part = folder / ".predictions.npz"
+    with part.open("wb") as file:
+        np.savez_compressed(file, **arrays)
+    os.replace(part, folder / "predictions.npz")
+    write_text(folder / "record.json", json.dumps(to_json(record), allow_nan=False))
+
+
+def read_record(folder: Path) -> Record:
+    """The record of a finished cell."""
+    try:
+        values = json.loads((folder / "record.json").read_text())
+        if values.get("schema") != SCHEMA:
+            raise BadInput(f"{folder}/record.json has schema {values.get('schema')}, this version reads {SCHEMA}")
+        predictions: dict[str, np.ndarray] = {}
+        if (folder / "predictions.npz").exists():
+            with np.load(folder / "predictions.npz", allow_pickle=False) as arrays:
+                predictions = dict(arrays)
+        return from_json(values, predictions)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput(f"{folder} does not hold a readable record: {str(error).splitlines()[0]}") from error
+
+
+def read_records(folder: Path) -> list[Record]:
+    """All finished records below an output folder, in a stable order."""
+    if not (folder / "experiment.json").is_file():
+        raise BadInput(f"{folder} is not an output folder of Holdfast: it has no experiment.json")
+    paths = sorted((folder / "cells").glob("*/record.json"), key=lambda p: _natural(p.parent.name))
+    if not paths:
+        raise BadInput(f"{folder} has no finished cells yet")
+    records = [read_record(p.parent) for p in paths]
+    methods = json.loads((folder / "experiment.json").read_text()).get("order", [])
+    place = {name: i for i, name in enumerate(methods)}
+    return sorted(records, key=lambda r: (place.get(r.method, len(place)), r.seed))
+
+
+def claim(folder: Path, experiment: Mapping[str, Any]) -> None:
+    """Make the folder this experiment's, or refuse it when it is another's, naming the first differing setting."""
+    path = folder / "experiment.json"
+    new = json.loads(json.dumps(experiment))
+    if path.exists():
+        try:
+            old = json.loads(path.read_text())
+        except (OSError, ValueError) as error:
+            raise BadInput(f"{path} cannot be read; choose another --out") from error
+        difference = _first_difference(old, new)
+        if difference is not None:
+            where, was, now = difference
+            raise BadInput(f"{folder} holds another experiment: {where} was {was}, is now {now}; choose another --out")
+        return
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BadInput(f"{folder} exists and is not an output folder of Holdfast; choose another --out")
+    write_text(path, json.dumps(new, indent=2))
+
+
+def _first_difference(old: Any, new: Any, where: str = "") -> tuple[str, str, str] | None:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted({*old, *new}):
+            found = _first_difference(old.get(key), new.get(key), f"{where}.{key}" if where else key)
+            if found:
+                return found
+        return None
+    return None if old == new else (where, json.dumps(old), json.dumps(new))
+
+
+def _natural(name: str) -> list[int | str]:
+    return [int(w) if w.isdigit() else w for w in re.split(r"(\d+)", name)]

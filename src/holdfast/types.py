@@ -1,0 +1,222 @@
+"""The nouns of Holdfast: data set, stream, task, batch, record. This file imports nothing that does work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+Scenario = Literal["class", "domain", "task"]
+Transform = Callable[[Tensor], Tensor]  # (n, *shape) pixels -> (n, *shape) pixels of the same dtype
+
+CACHE_BYTES = 16 * 2**20  # a part may keep its own transformed pixels up to this size (MNIST's test set is 8 MB)
+
+
+@dataclass(frozen=True, eq=False)
+class DataSet:
+    """Images `(N, C, H, W)` or vectors `(N, D)`, uint8 or float32, with labels `0..len(classes)-1`."""
+
+    name: str
+    x: Tensor
+    y: Tensor
+    x_test: Tensor
+    y_test: Tensor
+    classes: tuple[str, ...]
+    fingerprint: str  # sha256 over what was read
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.x.shape[1:])
+
+
+@dataclass(eq=False)
+class Part:
+    """Some rows of a data set as one task shows them: train, validation or test.
+
+    The pixels are the whole data set's and shared between tasks; nothing is copied until a batch is cut, save
+    for a cache of transformed pixels up to `CACHE_BYTES`.
+    """
+
+    pixels: Tensor  # (N, *shape), uint8 or float32, shared
+    rows: Tensor  # (n,) int64
+    y: Tensor  # (n,) int64, class indices of the stream
+    transform: Transform | None = None
+    _cache: Tensor | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def raw(self, index: Tensor | slice = slice(None)) -> Tensor:
+        """Pixels as stored, transformed; cached when small."""
+        if self._cache is not None:
+            return self._cache[index]
+        nbytes = len(self) * self.pixels[0].numel() * self.pixels.element_size()
+        if nbytes > CACHE_BYTES:
+            return self._cut(self.rows[index])
+        self._cache = self._cut(self.rows)
+        return self._cache[index]
+
+    def x(self, index: Tensor | slice = slice(None)) -> Tensor:
+        """What a network sees: float32, bytes scaled to [0, 1]."""
+        return as_float(self.raw(index))
+
+    def take(self, index: Tensor) -> Part:
+        """The part that has only these of my rows."""
+        return Part(self.pixels, self.rows[index], self.y[index], self.transform)
+
+    def to(self, device: torch.device, moved: dict[int, Tensor]) -> Part:
+        """A copy on `device`; `moved` remembers shared pixels, so that they are moved once."""
+        if self.pixels.device == device:
+            return self
+        pixels = moved.setdefault(id(self.pixels), self.pixels.to(device))
+        return Part(pixels, self.rows.to(device), self.y.to(device), self.transform)
+
+    def _cut(self, rows: Tensor) -> Tensor:
+        pixels = self.pixels[rows]
+        return pixels if self.transform is None else self.transform(pixels)
+
+
+def as_float(raw: Tensor) -> Tensor:
+    return raw / 255 if raw.dtype == torch.uint8 else raw
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One item of a stream: its descriptor `t`, its classes, and three parts."""
+
+    t: int
+    name: str
+    classes: tuple[int, ...]  # class indices of the stream
+    train: Part
+    val: Part
+    test: Part
+
+
+@dataclass(frozen=True)
+class StreamInfo:
+    """All a learner may know before the first example: shapes, classes, head policy. Never data."""
+
+    name: str
+    scenario: Scenario
+    shape: tuple[int, ...]  # of one example
+    classes: int  # outputs of the network
+    task_classes: tuple[tuple[int, ...], ...]  # per task
+
+    @property
+    def tasks(self) -> int:
+        return len(self.task_classes)
+
+    @property
+    def task_given(self) -> bool:
+        return self.scenario == "task"
+
+    def allowed(self) -> Tensor | None:
+        """(T, C) which outputs each task may use; None when all may (no mask is then applied)."""
+        if not self.task_given or all(len(c) == self.classes for c in self.task_classes):
+            return None
+        mask = torch.zeros(self.tasks, self.classes, dtype=torch.bool)
+        for t, classes in enumerate(self.task_classes):
+            mask[t, list(classes)] = True
+        return mask
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """An ordered list of tasks: a pure function of (name, settings, data, seed)."""
+
+    info: StreamInfo
+    tasks: tuple[Task, ...]
+    seed: int
+    settings: Mapping[str, Any]  # JSON-able; data by name
+    fingerprint: str  # of the data set
+    reseed: Callable[[int], Stream] = field(repr=False)  # the same stream with another seed
+
+    @property
+    def name(self) -> str:
+        return self.info.name
+
+    @property
+    def scenario(self) -> Scenario:
+        return self.info.scenario
+
+    def to(self, device: torch.device) -> Stream:
+        moved: dict[int, Tensor] = {}
+        tasks = tuple(
+            replace(
+                task,
+                train=task.train.to(device, moved),
+                val=task.val.to(device, moved),
+                test=task.test.to(device, moved),
+            )
+            for task in self.tasks
+        )
+        return replace(self, tasks=tasks)
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def __repr__(self) -> str:
+        words = ", ".join(f"{k}={v!r}" for k, v in self.settings.items() if v is not None)
+        return f"stream({self.name!r}, {words}, seed={self.seed})"
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """One mini-batch. `task` is an index from 0, one index per row where tasks are mixed, or None when hidden."""
+
+    x: Tensor  # (B, *shape) float32
+    y: Tensor  # (B,) int64
+    task: int | Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """What a run leaves behind. Every metric, table and figure is a pure function of it."""
+
+    method: str
+    seed: int
+    settings: Mapping[str, Mapping[str, Any]]  # name -> {"value", "chosen_by"}
+    stream: Mapping[str, Any]
+    scenario: Scenario
+    protocol: Mapping[str, Any]
+    net: Mapping[str, Any]
+    tasks: tuple[Mapping[str, Any], ...]  # name, classes, n_train, n_val, n_test
+    R: np.ndarray  # (scorings, T): accuracy on task j at the i-th scoring
+    scorings: tuple[Mapping[str, int], ...]  # after_task, step: one per row of R
+    baseline: np.ndarray  # (T,) accuracy at random initialisation
+    curves: tuple[Mapping[str, Any], ...]  # after_task, step, task, accuracy, loss
+    resources: Mapping[str, Any]
+    card: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, float | None] = field(default_factory=dict)
+    mixed: bool = False  # all tasks were shown at once (the i.i.d. upper bound)
+    predictions: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (scorings, n_test)
+    labels: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (n_test,)
+
+    @property
+    def final(self) -> np.ndarray:
+        """(T, T): the last scoring after each task; R itself unless it was scored more often."""
+        last = {row["after_task"]: i for i, row in enumerate(self.scorings)}
+        return self.R[[last[t] for t in sorted(last)]]
+
+    @property
+    def acc(self) -> float | None:
+        return self.metrics["acc"]
+
+    @property
+    def bwt(self) -> float | None:
+        return self.metrics["bwt"]
+
+    @property
+    def fwt(self) -> float | None:
+        return self.metrics["fwt"]
+
+    @property
+    def forgetting(self) -> float | None:
+        return self.metrics["forgetting"]

@@ -1,0 +1,289 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from holdfast import metrics, report
+from holdfast.errors import BadInput
+from holdfast.report import card, plots, settings, table, words
+
+EVIL = "<script>alert(1)</script>"
+
+
+class Page(HTMLParser):
+    """A page's scripts, its other text, its figures, and everything it would fetch."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.scripts: list[str] = []
+        self.figures: list[dict] = []
+        self.words: list[str] = []
+        self.fetched: list[str] = []
+        self.open: list[tuple[str, dict]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.fetched += [found[name] for name in ("src", "href") if name in found]
+        if tag in ("link", "iframe", "object"):
+            self.fetched.append(tag)
+        if tag not in ("meta", "br"):
+            self.open.append((tag, found))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop()[0] == tag
+
+    def handle_data(self, data):
+        tag, attrs = self.open[-1] if self.open else ("", {})
+        if tag == "script" and attrs.get("type") == "application/json":
+            self.figures.append(json.loads(data))
+        elif tag == "script":
+            self.scripts.append(data)
+        elif tag != "style":
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.words))
+
+
+def test_the_page_is_whole_and_fetches_nothing(records):
+    page = Page(report.html(records, "Five methods"))
+    assert page.open == []
+    assert page.fetched == []
+    assert len(page.scripts) == 2  # plotly once, and the lines that draw
+
+
+def test_the_header_says_what_was_run(records):
+    text = Page(report.html(records, "Five methods")).text
+    for fact in ("Five methods", "split: data digits, tasks 5", "online: batch 10", "mlp: hidden 100, 100", "0, 1, 2"):
+        assert fact in text
+    assert "class (task label hidden at test)" in text
+    assert "task (task label given at test)" in text
+
+
+def test_a_value_chosen_during_the_run_is_not_shown_as_a_condition(records):
+    assert "lr by val:first-task" in Page(report.html(records)).text
+
+
+def test_names_cannot_inject(fake):
+    evil = [fake(EVIL, seed=s, scenario=scenario) for s in range(2) for scenario in ("class", "task")]
+    evil = [dataclasses.replace(r, stream={"name": EVIL, "x": "</script><img src=x>"}) for r in evil]
+    evil = [
+        dataclasses.replace(
+            r,
+            settings={EVIL: {"value": EVIL, "chosen_by": EVIL}},
+            net={"name": EVIL},
+            card={EVIL: {"label": EVIL, "value": {EVIL: EVIL}, "unit": EVIL, "met": None, "note": EVIL}},
+        )
+        for r in evil
+    ]
+    text = report.html(evil, EVIL)
+    page = Page(text)
+    assert EVIL not in text
+    assert len(page.scripts) == 2 and page.fetched == []
+    assert EVIL in page.text
+    assert any("&lt;script&gt;" in trace.get("name", "") for figure in page.figures for trace in figure["data"])
+
+
+def test_data_in_a_script_cannot_end_it(fake):
+    text = report.html([fake(EVIL, seed=s) for s in range(2)])
+    embedded = re.findall(r'<script type="application/json">(.*?)</script>', text, re.DOTALL)
+    assert embedded and not any("<" in data for data in embedded)
+
+
+def test_every_accuracy_stands_beside_its_scenario(records):
+    rows = re.findall(r"<tr><th scope=\"row\">.*?</tr>", report.html(records).split("<h2>Accuracy over tasks")[0])
+    assert len(rows) == 10
+    assert all(re.search(r"<td>(class</td><td>hidden|task</td><td>given)</td>", row) for row in rows)
+
+
+def test_scenarios_are_never_ranked_against_each_other(records):
+    found = {"class": 0, "task": 0}
+    for arena in table.arenas_of(records):
+        (scenario,) = {g.scenario for g in arena}
+        found[scenario] += any(row.cells["acc"].mark for row in table.rows(arena, ["acc"]))
+    assert found == {"class": 1, "task": 1}
+
+
+def test_the_leader_and_its_ties_are_marked_and_the_upper_bound_is_not(fake):
+    better = [dataclasses.replace(fake("gem", seed=s), method="best") for s in range(3)]
+    better = [dataclasses.replace(r, R=np.minimum(r.R + 0.1, 1)) for r in better]
+    others = [fake(m, seed=s) for m in ("gem", "finetune", "iid") for s in range(3)]
+    (arena,) = table.arenas_of(better + others)
+    marks = {row.group.label: row.cells["acc"].mark for row in table.rows(arena, ["acc"])}
+    assert marks == {"best": "best", "gem": "", "finetune": "", "iid": ""}
+    text = Page(report.html(better + others)).text
+    assert "best has the highest ACC" in text and "upper bound" in text
+
+
+def test_one_seed_names_no_winner(fake):
+    records = [fake("gem"), fake("finetune")]
+    text = report.html(records)
+    assert 'class="mark best"' not in text and 'class="mark tie"' not in text and "±" not in text
+    assert "nobody is called a winner" in text
+
+
+def test_one_method_one_seed_one_task_has_dashes_for_what_is_undefined(fake):
+    text = report.html([fake("gem", tasks=1)])
+    page = Page(text)
+    assert text.count('<td class="number ">–</td>') == 3  # BWT, FWT, forgetting
+    assert "NaN" not in page.text and "None" not in page.text
+    assert len(page.figures) == 1  # its matrix; there is nothing to draw over tasks, nobody to compare costs with
+
+
+def test_figures_are_strict_json_for_any_shape(fake):
+    for tasks in (1, 2, 10, 20):
+        for figure in Page(report.html([fake(m, tasks=tasks) for m in ("gem", "iid")])).figures:
+            json.dumps(figure, allow_nan=False)
+
+
+def test_nothing_to_report_is_bad_input():
+    for draw in (report.html, report.text, report.latex):
+        with pytest.raises(BadInput, match="no records to report"):
+            draw([])
+
+
+def test_writing_leaves_one_whole_file(fake, tmp_path):
+    path = report.write([fake("gem")], tmp_path / "new" / "report.html", "One")
+    assert path.read_text(encoding="utf-8") == report.html([fake("gem")], "One")
+    assert [p.name for p in path.parent.iterdir()] == ["report.html"]
+
+
+def test_a_failed_write_keeps_the_old_file(fake, tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        report.write([fake("gem")], path)
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"] and path.read_text() == "old"
+
+
+def test_a_heat_map_shows_the_mean_over_seeds_on_a_fixed_scale(fake):
+    runs = [fake("gem", seed=s) for s in range(3)]
+    (group,) = metrics.group(runs)
+    heat, numbers = plots.heat_map(group).data
+    np.testing.assert_allclose(np.array(heat.z), np.mean([r.R for r in runs], axis=0))
+    assert (heat.zmin, heat.zmax) == (0, 1)
+    assert len(numbers.text) == 25
+    assert plots.heat_map(group).layout.yaxis.ticktext[0] == "after task 1"
+
+
+def test_many_tasks_are_drawn_without_numbers(fake):
+    (group,) = metrics.group([fake("gem", tasks=20)])
+    assert [trace.type for trace in plots.heat_map(group).data] == ["heatmap"]
+
+
+def test_curves_are_means_over_the_tasks_seen_so_far(fake):
+    runs = [fake("gem", seed=s) for s in range(3)]
+    arenas = metrics.arenas(metrics.group(runs))
+    band, line = plots.seen_tasks(arenas[0], plots.styles(arenas)).data
+    expected = [np.mean([r.R[i, : i + 1].mean() for r in runs]) for i in range(5)]
+    np.testing.assert_allclose(line.y, expected)
+    assert band.fill == "toself" and len(band.y) == 10
+    (_, first) = plots.first_task(arenas[0], plots.styles(arenas)).data
+    np.testing.assert_allclose(first.y, np.mean([r.R[:, 0] for r in runs], axis=0))
+
+
+def test_a_method_looks_the_same_in_every_arena(records):
+    arenas = metrics.arenas(metrics.group(records))
+    style = plots.styles(arenas)
+    assert style["gem/class"] == style["gem/task"]
+    assert len({style[g.label] for g in arenas[0]}) == 5
+
+
+@pytest.mark.parametrize("spread", [1.0, 1.2, 3.0, 40.0, 1e4, 1e9])
+def test_cost_axes_have_round_ticks_inside_their_range(spread):
+    low, high, ticks = plots._log_ticks(0.7, 0.7 * spread)
+    assert low < 0.7 and high > 0.7 * spread
+    assert 2 <= len(ticks) <= 5 and all(low <= tick <= high for tick in ticks)
+
+
+def test_the_card_of_a_label_joins_its_seeds(fake):
+    (group,) = metrics.group([fake("gem", seed=s) for s in range(3)])
+    lines = {line.key: line for line in card.lines(group)}
+    assert lines["tasks"].value == "5" and lines["tasks"].met == "met"
+    assert lines["resemblance"].value == "0.63 bits (0.61 bits to 0.65 bits)"
+    assert lines["memory"].value == "final: 1.39 MB, slope: 260 kB" and lines["memory"].met == "not met"
+    assert lines["time"].met == "met by 2 of 3 seeds"
+    assert (lines["passes"].value, lines["passes"].met) == ("–", "not applicable")
+
+
+def test_settings_shared_by_all_are_written_once_with_who_chose_them(fake):
+    groups = metrics.group([fake(m, seed=s) for m in ("gem", "er") for s in range(3)])
+    rows = [(row.owner, row.name, row.value, row.chosen_by) for row in settings.rows(groups)]
+    assert ("all", "protocol.lr", "0.03 (seed 0); 0.1 (seeds 1, 2)", "val:first-task") in rows
+    assert ("gem", "memories", "256", "default") in rows
+    assert ("er", "memories", "500", "default") in rows
+    assert len([row for row in rows if row[1] == "protocol.batch"]) == 1
+
+
+def test_the_text_table_has_a_line_per_label(records):
+    text = report.text(records)
+    lines = text.splitlines()
+    assert lines[0].split() == ["label", "scenario", "task", "label", "ACC", "BWT", "forgetting", "memory", "training"]
+    (gem,) = [line for line in lines if line.startswith("gem/task")]
+    assert re.search(r"gem/task\s+task\s+given\s+0\.\d{3} ± 0\.\d{3} tie\s+−0\.\d{3} ± ", gem)
+    assert "iid/class, iid/task: saw all tasks at once" in text
+    assert max(map(len, lines)) <= 130
+
+
+def test_the_latex_table_escapes_and_balances(fake):
+    text = report.latex(
+        [fake(r"a_b%&\{$^~<#", seed=s) for s in range(2)] + [fake("finetune", seed=s) for s in range(2)]
+    )
+    assert r"a\_b\%\&\textbackslash{}\{\$\textasciicircum{}\textasciitilde{}\textless{}\#" in text
+    body = [line for line in text.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in body} == {7}
+    assert r"\toprule" in text and r"\bottomrule" in text and r"$\pm$" in text
+    text.replace("−", "").encode("ascii")
+
+
+def test_numbers_read_well():
+    assert words.number(None, "acc") == "–"
+    assert words.number(-0.0001, "bwt") == "0.000"
+    assert words.number(-0.25, "bwt") == "−0.250"
+    assert [words.in_bytes(n) for n in (0, 999, 1000, 999_900, 2.5e9)] == ["0 B", "999 B", "1 kB", "1 MB", "2.5 GB"]
+    assert [words.in_seconds(n) for n in (0, 0.0034, 90, 150, 7300)] == ["0 s", "3.4 ms", "90 s", "2.5 min", "2.03 h"]
+
+
+@pytest.mark.browser
+def test_a_browser_draws_every_figure_without_complaint(records, fake, tmp_path):
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no chromium here")
+    evil = [fake(EVIL, seed=s) for s in range(2)]
+    path = report.write(records + evil, tmp_path / "report.html")
+    done = subprocess.run(
+        [
+            chromium,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            "--enable-logging=stderr",
+            "--virtual-time-budget=8000",
+            "--dump-dom",
+            path.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []
+    places = len(re.findall(r'class="plot[ "]', done.stdout))
+    drawn = len(re.findall(r'class="plot js-plotly-plot"', done.stdout))
+    assert places == drawn == len(Page(path.read_text(encoding="utf-8")).figures)
