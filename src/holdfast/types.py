@@ -57,12 +57,14 @@ class Part:
         nbytes = len(self) * self.pixels[0].numel() * self.pixels.element_size()
         if nbytes > CACHE_BYTES:
             return self._cut(self.rows[index])
-        self._cache = self._cut(self.rows)
+        with torch.inference_mode(False):  # whoever comes first may be scoring; who comes next may train on it
+            self._cache = self._cut(self.rows)
         return self._cache[index]
 
     def x(self, index: Tensor | slice = slice(None)) -> Tensor:
-        """What a network sees: float32, bytes scaled to [0, 1]."""
-        return as_float(self.raw(index))
+        """What a network sees: float32, bytes scaled to [0, 1]; a copy, which may be changed."""
+        raw = self.raw(index)
+        return as_float(raw) if raw.dtype == torch.uint8 else raw.clone()
 
     def take(self, index: Tensor) -> Part:
         """The part that has only these of my rows."""
@@ -72,8 +74,9 @@ class Part:
         """A copy on `device`; `moved` remembers shared pixels, so that they are moved once."""
         if self.pixels.device == device:
             return self
-        pixels = moved.setdefault(id(self.pixels), self.pixels.to(device))
-        return Part(pixels, self.rows.to(device), self.y.to(device), self.transform)
+        if id(self.pixels) not in moved:
+            moved[id(self.pixels)] = self.pixels.to(device)
+        return Part(moved[id(self.pixels)], self.rows.to(device), self.y.to(device), self.transform)
 
     def _cut(self, rows: Tensor) -> Tensor:
         pixels = self.pixels[rows]

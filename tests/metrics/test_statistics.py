@@ -131,6 +131,11 @@ def test_values_chosen_during_a_run_do_not_split_its_seeds(record):
     assert labels([*chosen, fixed]) == ["gem[protocol.lr=by val:task]", "gem[protocol.lr=0.1]"]
 
 
+def test_a_network_that_grew_differently_with_each_seed_is_one_condition(record):
+    grown = [record(matrix(0.5), seed=s, net={"name": "mlp", "parameters": 100 + s}) for s in range(3)]
+    assert labels(grown) == ["gem"]
+
+
 def test_a_seed_never_counts_twice(runs):
     assert labels(runs([0.5, 0.6]) + runs([0.7])) == ["gem", "gem[run=2]"]
 

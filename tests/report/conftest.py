@@ -85,7 +85,9 @@ def audit(scenario: str, seed: int, kept: int, tasks: int) -> dict:
         ),
         "tasks": line("More than two tasks", tasks, tasks > 2),
         "causal": line("Causal selection", "val:first-task", True),
-        "memory": line("Memory constant", {"final": 89_610 + kept * tasks, "slope": kept}, not kept, "bytes"),
+        "memory": line(
+            "Memory constant", {"final": 89_610 + kept * tasks, "slope": kept}, not kept, "bytes; slope per task"
+        ),
         "time": line("Time per update constant", 0.0011 + 0.0001 * seed, seed != 1, "s"),
         "passes": line("Passes over the data", None, None, note="not measured under this protocol"),
     }

@@ -102,7 +102,8 @@ def test_data_in_a_script_cannot_end_it(fake):
 def test_every_accuracy_stands_beside_its_scenario(records):
     rows = re.findall(r"<tr><th scope=\"row\">.*?</tr>", report.html(records).split("<h2>Accuracy over tasks")[0])
     assert len(rows) == 10
-    assert all(re.search(r"<td>(class</td><td>hidden|task</td><td>given)</td>", row) for row in rows)
+    beside = r'<td>(class <span class="half">task label hidden|task <span class="half">task label given)</span></td>'
+    assert all(re.search(beside, row) for row in rows)
 
 
 def test_scenarios_are_never_ranked_against_each_other(records):
@@ -215,7 +216,7 @@ def test_the_card_of_a_label_joins_its_seeds(fake):
     lines = {line.key: line for line in card.lines(group)}
     assert lines["tasks"].value == "5" and lines["tasks"].met == "met"
     assert lines["resemblance"].value == "0.63 bits (0.61 bits to 0.65 bits)"
-    assert lines["memory"].value == "final: 1.39 MB, slope: 260 kB" and lines["memory"].met == "not met"
+    assert lines["memory"].value == "final: 1.39 MB, slope per task: 260 kB" and lines["memory"].met == "not met"
     assert lines["time"].met == "met by 2 of 3 seeds"
     assert (lines["passes"].value, lines["passes"].met) == ("–", "not applicable")
 
@@ -255,7 +256,13 @@ def test_numbers_read_well():
     assert words.number(-0.0001, "bwt") == "0.000"
     assert words.number(-0.25, "bwt") == "−0.250"
     assert [words.in_bytes(n) for n in (0, 999, 1000, 999_900, 2.5e9)] == ["0 B", "999 B", "1 kB", "1 MB", "2.5 GB"]
+    assert (words.in_bytes(1e-12), words.in_seconds(-0.002), words.in_seconds(1e-15)) == ("0 B", "−2 ms", "0 s")
     assert [words.in_seconds(n) for n in (0, 0.0034, 90, 150, 7300)] == ["0 s", "3.4 ms", "90 s", "2.5 min", "2.03 h"]
+
+
+def test_a_network_given_as_a_module_is_named_not_printed(fake):
+    net = {"name": "Sequential", "module": "Sequential(\n  (0): Linear()\n)", "weights": "ab12", "parameters": 7}
+    assert "Net Sequential Method" in Page(report.html([fake("gem", net=net)])).text
 
 
 @pytest.mark.browser

@@ -34,7 +34,7 @@ class Lease:
 
     @property
     def y(self) -> Tensor:
-        return self._open(self._train).y
+        return self._open(self._train).y.clone()
 
     @property
     def val_x(self) -> Tensor:
@@ -42,7 +42,7 @@ class Lease:
 
     @property
     def val_y(self) -> Tensor:
-        return self._open(self._val).y
+        return self._open(self._val).y.clone()
 
     def take(self, index: Tensor) -> Batch:
         """These training rows as a batch; only they count as read."""

@@ -1,0 +1,5 @@
+"""The command line. Each command is a file of its own; `main` puts them together."""
+
+from holdfast.cli.app import main
+
+__all__ = ["main"]

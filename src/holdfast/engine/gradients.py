@@ -27,7 +27,7 @@ def grouped_gradients(
 ) -> Tensor:
     """(N, P) ∂/∂θ of the mean cross-entropy of each group; x (N, B, *shape), y (N, B), allowed (N, C) or None."""
     chain = linear_chain(module)
-    if chain is not None and [id(p) for layer in chain for p in layer.parameters()] == [id(p) for p in parameters]:
+    if chain is not None and [id(p) for m in chain for p in (m.weight, m.bias)] == [id(p) for p in parameters]:
         return _chain_gradients(chain, x, y, allowed)
     if any(isinstance(m, nn.modules.batchnorm._BatchNorm) and m.training for m in module.modules()):
         return _one_by_one(module, parameters, x, y, allowed)
@@ -36,7 +36,7 @@ def grouped_gradients(
 
 def linear_chain(module: nn.Module) -> list[nn.Linear] | None:
     """The linear layers of a plain ReLU perceptron (Flatten, Linear, ReLU, Linear, ...), or None if it is not one."""
-    if not isinstance(module, nn.Sequential):
+    if type(module) is not nn.Sequential:  # a subclass may do more in its forward
         return None
     layers = [
         m
@@ -96,8 +96,10 @@ def _one_by_one(
 ) -> Tensor:
     """Batch statistics depend on the whole group and move at every pass: one pass per group, as training would."""
     rows = []
+    moving = [p for p in parameters if p.requires_grad]
     for i in range(len(y)):
         loss = cross_entropy(module(x[i]), y[i], None if allowed is None else allowed[i])
-        pieces = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
+        found = iter(torch.autograd.grad(loss, moving, allow_unused=True, materialize_grads=True))
+        pieces = [next(found) if p.requires_grad else torch.zeros_like(p) for p in parameters]
         rows.append(torch.cat([g.flatten() for g in pieces]))
     return torch.stack(rows)

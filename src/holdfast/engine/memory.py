@@ -118,10 +118,15 @@ class TaskRing(Memory):
         tasks = [k for k in self.tasks() if k != task]
         if self.total is not None:
             self.size = max(1, self.total // (len(tasks) + 1))
-        blocks = [(self.task == k).nonzero().flatten()[-self.size :] for k in tasks]
+        blocks = [self._by_age(k)[-self.size :] for k in tasks]
         self._keep(torch.cat([*blocks, torch.zeros(0, dtype=torch.long, device=self.y.device)]))
         self.earlier = [(k, len(block)) for k, block in zip(tasks, blocks, strict=True)]
         self.current, self.first, self.cursor = task, len(self), 0
+
+    def _by_age(self, task: int) -> Tensor:
+        """The rows of a task, oldest first: those of the current task begin where the ring's cursor stands."""
+        rows = (self.task == task).nonzero().flatten()
+        return rows.roll(-self.cursor) if task == self.current else rows
 
 
 class ClassRing(Memory):

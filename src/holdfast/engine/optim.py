@@ -80,6 +80,8 @@ class Adam(Optimiser):
 
     def descend(self, theta: Tensor, g: Tensor, frozen: Tensor | None) -> None:
         b1, b2 = self.betas
+        if len(self.m) != len(theta):  # a network shrank: its last entries are gone
+            self.births = [(start, born) for start, born in self.births if start < len(theta)]
         if len(self.m) < len(theta):  # entries that a growing network added are younger than the rest
             self.births.append((len(self.m), self.steps))
         self.m = _grown(self.m, theta).lerp_(g, 1 - b1)
@@ -108,7 +110,7 @@ def optimiser(name: OptimiserName, lr: float, momentum: float = 0.9, decay: floa
 def _grown(vector: Tensor, theta: Tensor) -> Tensor:
     """The vector at θ's length and device: zeros for entries that are new, cut where θ was rolled back."""
     if len(vector) == len(theta):
-        return vector
+        return vector.to(theta.device)
     longer = torch.zeros_like(theta)
     longer[: len(vector)] = vector[: len(theta)]
     return longer

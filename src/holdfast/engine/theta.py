@@ -129,7 +129,7 @@ class Net(Stateful):
         return twin
 
     def fresh(self, seed: int) -> Net:
-        """A network of the same kind with new initial weights (the same weights where only a module was given)."""
+        """A network of the same kind with new initial weights (a copy as it now is where only a module was given)."""
         with seeded(seed):
             module = self.build()
         return Net(module.to(self.device), self.build)
@@ -167,10 +167,18 @@ class Net(Stateful):
             raise TypeError(f"a {type(self.module).__name__} cannot grow: derive it from holdfast.engine.Growing")
         return self.module
 
+    def _in_order(self) -> list[nn.Parameter]:
+        """The module's parameters, those of parts behind all others, in the order of growth."""
+        if not isinstance(self.module, Growing):
+            return list(self.module.parameters())
+        named = self.module.named_parameters(remove_duplicate=False)
+        first = {id(p) for name, p in named if not name.startswith("parts.")}
+        return sorted(self.module.parameters(), key=lambda p: id(p) not in first)
+
     def _lay(self) -> None:
         """Lay the parameters out in one buffer: old ones first and unmoved, new ones behind them."""
         known = {id(p) for p in self._laid}
-        self._laid += [p for p in self.module.parameters() if id(p) not in known]
+        self._laid += [p for p in self._in_order() if id(p) not in known]
         kinds = {p.dtype for p in self._laid}
         if kinds - {torch.float32}:
             raise BadInput(f"the network's parameters must all be float32, not {', '.join(sorted(map(str, kinds)))}")

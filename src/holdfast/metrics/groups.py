@@ -12,6 +12,7 @@ from typing import Any
 from holdfast.metrics.scores import METRICS, summary
 from holdfast.types import Record
 
+NO_CONDITION = ("seed", "parameters")  # a network may grow differently with each seed
 FIXED = ("given", "default")  # settings chosen otherwise are results of a run, and may differ between its seeds
 
 
@@ -58,7 +59,7 @@ class Group:
             if name in _without_chosen(self.first, place)
             else f"by {self.first.settings[f'{place}.{name}']['chosen_by']}"
             for name, value in getattr(self.first, place).items()
-            if name != "seed"
+            if name not in NO_CONDITION
         }
 
     @cached_property
@@ -127,7 +128,7 @@ def _without_chosen(record: Record, place: str) -> dict[str, Any]:
     return {
         name: value
         for name, value in mapping.items()
-        if name != "seed" and record.settings.get(f"{place}.{name}", fixed)["chosen_by"] in FIXED
+        if name not in NO_CONDITION and record.settings.get(f"{place}.{name}", fixed)["chosen_by"] in FIXED
     }
 
 

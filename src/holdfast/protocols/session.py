@@ -36,6 +36,15 @@ Watch = Callable[[Progress], None]
 
 
 @dataclass
+class _Spent:
+    """Costs since the last task was closed, trials included."""
+
+    flops: float = 0.0
+    seconds: float = 0.0
+    updates: int = 0
+
+
+@dataclass
 class Measured:
     """What a session has measured so far; per-task lists are in the order of learning."""
 
@@ -68,6 +77,7 @@ class Session:
     ) -> None:
         self.learner, self.stream, self.seed, self.watch = learner, stream, seed, watch
         self.measured = Measured()
+        self._spent = _Spent()
         allowed = stream.info.allowed()
         self._allowed = None if allowed is None else allowed.to(net.device)
         self._retention = Retention(stream.info.shape)
@@ -75,13 +85,31 @@ class Session:
         self.measured.baseline = [self._score(task, task.test).accuracy for task in stream.tasks]
 
     def learn(self, task: Task, passes: int, batch: int, *, lease_at_begin: bool) -> Iterator[int]:
-        """Show one task: begin, all passes, finish; then its lease is over. Yields after every step, from step 0 on."""
+        """Show one task and close its books. Yields the number of steps done: 0 before the first, then after each."""
+        self.meet(task)
+        yield from self.show(task, passes, batch, lease_at_begin=lease_at_begin)
+        self.close(task)
+
+    def meet(self, task: Task) -> None:
+        """Before a task is learned: how confident are predictions on its data?"""
         if task.t > 0:
             self.measured.entropies.append(self._score(task, task.train, ENTROPY_ROWS).entropy)
-        yield from self._train(Lease(task.t, task.train, task.val), task.train, task.t, passes, batch, lease_at_begin)
+
+    def show(self, task: Task, passes: int, batch: int, *, lease_at_begin: bool) -> Iterator[int]:
+        """Begin, all batches, finish; then the lease is over. Protocols that select show a task several times."""
+        lease = Lease(task.t, task.train, task.val)
+        return self._train(lease, task.train, task.t, passes, batch, lease_at_begin)
+
+    def close(self, task: Task) -> None:
+        """The task is over: measure what the learner keeps, and book what was spent since the last task."""
+        m = self.measured
         self._retention.remember(task.train)
-        self.measured.bytes.append(footprint(self.learner))
-        self.measured.old_rows.append(self._retention.scan(self.learner))
+        m.bytes.append(footprint(self.learner))
+        m.old_rows.append(self._retention.scan(self.learner))
+        m.flops.append(self._spent.flops)
+        m.seconds.append(self._spent.seconds)
+        m.updates.append(self._spent.updates)
+        self._spent = _Spent()
 
     def learn_mixed(self, passes: int, batch: int, *, lease_at_begin: bool) -> Iterator[int]:
         """Show all tasks at once, mixed. Costs are shared out evenly between the tasks."""
@@ -89,9 +117,13 @@ class Session:
         whole, val = _joined([task.train for task in tasks]), _joined([task.val for task in tasks])
         which = torch.cat([torch.full((len(task.train),), task.t) for task in tasks]).to(whole.y.device)
         yield from self._train(Lease(0, whole, val, which), whole, which, passes, batch, lease_at_begin)
-        m, n = self.measured, len(tasks)
-        m.flops, m.seconds, m.updates = ([total / n] * n for (total,) in (m.flops, m.seconds, m.updates))
+        m, n, spent = self.measured, len(tasks), self._spent
+        m.flops, m.seconds, m.updates = [spent.flops / n] * n, [spent.seconds / n] * n, [spent.updates / n] * n
         m.bytes, m.old_rows = [footprint(self.learner)] * n, [(0, 0)] * n
+
+    def val_accuracy(self, task: Task) -> float:
+        """Accuracy on the task's validation part, for protocols that select."""
+        return self._score(task, task.val).accuracy
 
     def score(self, after_task: int, step: int) -> None:
         """Score every task: one more row of R."""
@@ -146,9 +178,9 @@ class Session:
             _, at_end = count_flops(lambda: learner.finish(lease))
         m.rows_shown += passes * n_rows + lease.rows_read
         lease.close()
-        m.flops.append(flops + per_step * steps + at_end)
-        m.seconds.append(clock.seconds)
-        m.updates.append(steps)
+        self._spent.flops += flops + per_step * steps + at_end
+        self._spent.seconds += clock.seconds
+        self._spent.updates += steps
 
     def _ready(self) -> None:
         clock = _Clock()

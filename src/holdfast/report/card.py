@@ -29,7 +29,7 @@ def lines(group: Group) -> list[Line]:
     """The card's lines in the order of the first record that has them."""
     cards = [record.card for record in group.records if record.card]
     keys = list(dict.fromkeys(key for card in cards for key in card))
-    return [_line(key, [card[key] for card in cards if key in card]) for key in keys]
+    return [_line(key, {r.seed: r.card[key] for r in group.records if key in r.card}) for key in keys]
 
 
 def tally(found: Sequence[Line]) -> str:
@@ -38,25 +38,35 @@ def tally(found: Sequence[Line]) -> str:
     return ", ".join(f"{n} {word}" for word, n in counts.items())
 
 
-def _line(key: str, seeds: list[Mapping[str, Any]]) -> Line:
+def _line(key: str, by_seed: Mapping[int, Mapping[str, Any]]) -> Line:
+    seeds = list(by_seed.values())
     verdicts = [seed.get("met") for seed in seeds]
     same = len(set(verdicts)) == 1
-    notes = dict.fromkeys(str(seed["note"]) for seed in seeds if seed.get("note"))
     return Line(
         key=key,
         label=str(seeds[0].get("label") or key.replace("_", " ")),
         value=_together([seed.get("value") for seed in seeds], seeds[0].get("unit")),
         met=MET[verdicts[0]] if same else f"met by {verdicts.count(True)} of {len(verdicts)} seeds",
-        note="; ".join(notes),
+        note=_note({seed: str(line.get("note") or "") for seed, line in by_seed.items()}),
     )
 
 
+def _note(notes: Mapping[int, str]) -> str:
+    seed, note = next(iter(notes.items()))
+    return note if len(set(notes.values())) == 1 else f"{note} (seed {seed})"
+
+
 def _together(values: list[Any], unit: str | None) -> str:
-    """The values of all seeds as one text: the value they share, or a mean and its range."""
+    """The values of all seeds as one text: the value they share, or a mean and its range.
+
+    A unit may name what one part of the value is: 'bytes; slope per task'.
+    """
+    unit, _, said = (unit or "").partition("; ")
     if all(isinstance(value, Mapping) for value in values):
         keys = list(dict.fromkeys(key for value in values for key in value))
         parts = ((key, [value[key] for value in values if key in value]) for key in keys)
-        return ", ".join(f"{str(key).replace('_', ' ')}: {_together(found, unit)}" for key, found in parts)
+        names = {key: said if said.startswith(str(key)) else str(key).replace("_", " ") for key in keys}
+        return ", ".join(f"{names[key]}: {_together(found, unit)}" for key, found in parts)
     shown = list(dict.fromkeys(_with_unit(value, unit) for value in values))
     if len(shown) == 1:
         return shown[0]

@@ -112,10 +112,10 @@ def _summary(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
     present = {metric for g in arena for metric in g.metrics()}
     columns = [metric for metric in COLUMNS if metric in present]
     rows = table.rows(arena, columns)
-    head = [("Label", ""), ("Scenario", ""), ("Task label", ""), *((table.title(m), "number") for m in columns)]
+    head = [("Label", ""), ("Scenario", ""), *((table.title(m), "number") for m in columns)]
     body = "".join(
         f'<tr><th scope="row">{_name(row.group, style)}{_bound(row.group)}</th>'
-        f"<td>{escape(row.group.scenario)}</td><td>{words.label_given(row.group)}</td>"
+        f'<td>{escape(row.group.scenario)} <span class="half">task label {words.label_given(row.group)}</span></td>'
         + "".join(map(_cell, row.cells.values()))
         + "</tr>"
         for row in rows

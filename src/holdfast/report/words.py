@@ -8,6 +8,7 @@ from typing import Any
 from holdfast.metrics import METRICS, Group, Interval
 
 UNDEFINED = "–"
+SILENT = ("name", "seed", "fingerprint", "weights", "module")  # for machines; a name says enough to people
 MINUS = "−"  # a true minus sign lines up with digits
 
 
@@ -49,10 +50,13 @@ def in_seconds(value: float) -> str:
     >>> in_seconds(0.034), in_seconds(12.34), in_seconds(600)
     ('34 ms', '12.3 s', '10 min')
     """
-    for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s")):
-        if value >= size * (1 if unit == "s" else 2):
+    for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
+        if abs(value) >= 2 * size:
             return f"{_digits(value / size)} {unit}"
-    return f"{_digits(value * 1000)} ms" if value else "0 s"
+    for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if abs(value) >= size:
+            return f"{_digits(value / size)} {unit}"
+    return "0 s"
 
 
 def _scaled(value: float, units: list[str]) -> str:
@@ -63,8 +67,10 @@ def _scaled(value: float, units: list[str]) -> str:
 
 
 def _digits(value: float) -> str:
-    """Three significant digits, never an exponent."""
-    return f"{value:.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
+    """Three significant digits, never an exponent; the dust of a floating-point sum is 0."""
+    if abs(value) < 1e-3:
+        return "0"
+    return (f"{value:.0f}" if abs(value) >= 99.95 else f"{value:.3g}").replace("-", MINUS)
 
 
 def label_given(group: Group) -> str:
@@ -74,7 +80,7 @@ def label_given(group: Group) -> str:
 
 def described(mapping: Mapping[str, Any]) -> str:
     """A stream, protocol or net in one line: 'split: data digits, tasks 5'."""
-    rest = [f"{k} {value(v)}" for k, v in mapping.items() if k not in ("name", "seed", "fingerprint") and v is not None]
+    rest = [f"{k} {value(v)}" for k, v in mapping.items() if k not in SILENT and v is not None]
     name = str(mapping.get("name", ""))
     return f"{name}: {', '.join(rest)}" if name and rest else name or ", ".join(rest)
 
@@ -93,4 +99,5 @@ def value(given: Any) -> str:
         if len(given) > 12:
             return f"{', '.join(map(value, given[:5]))}, …, {value(given[-1])} ({len(given)} values)"
         return ", ".join(map(value, given)) or UNDEFINED
-    return str(given)
+    text = " ".join(str(given).split())
+    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -1,0 +1,81 @@
+"""All commands put together, and the one place where errors leave: a line each on standard error, and an exit code."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from holdfast.cli import audit, data, demo, report, run
+from holdfast.cli import list as listing
+from holdfast.cli.usage import Command, Group
+from holdfast.cli.words import BAD_INPUT, FAILED, complain
+from holdfast.errors import BadInput, RunFailed
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from holdfast import __version__
+
+        print(f"holdfast {__version__}")
+        raise typer.Exit
+
+
+def _start(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """A workbench for continual learning: learn new things; hold fast to the old ones."""
+
+
+def _group() -> typer.Typer:
+    """Help and errors are plain text: no boxes, no tracebacks with local variables."""
+    return typer.Typer(
+        cls=Group, no_args_is_help=False, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+    )
+
+
+def _app() -> typer.Typer:
+    app, files = _group(), _group()
+    app.callback(invoke_without_command=True)(_start)
+    app.command("demo", cls=Command)(demo.demo)
+    app.command("run", cls=Command, help=run.RUN, context_settings=run.LENIENT)(run.run)
+    app.command("compare", cls=Command, help=run.COMPARE, context_settings=run.LENIENT)(run.run)
+    app.command("list", cls=Command)(listing.list_)
+    app.command("report", cls=Command)(report.report)
+    app.command("audit", cls=Command)(audit.audit)
+    files.command("status", cls=Command)(data.status)
+    files.command("fetch", cls=Command)(data.fetch)
+    files.command("verify", cls=Command)(data.verify)
+    files.callback(invoke_without_command=True)(data.data)
+    app.add_typer(files, name="data")
+    return app
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code: 0 done, 1 a run failed, 2 bad input, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a character shows another one
+    try:
+        code = typer.main.get_command(_app()).main(args, prog_name="holdfast", standalone_mode=False)
+        sys.stdout.flush()
+    except BadInput as error:
+        complain(*error.faults)
+        return BAD_INPUT
+    except RunFailed as error:
+        complain(str(error))
+        return FAILED
+    except BrokenPipeError:  # the reader of our output had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        complain(f"{where}{error.strerror or error}")
+        return FAILED
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,233 @@
+"""From the words of a command to cells that can run, with every fault of the command found on the way."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.cli import own
+from holdfast.data import as_dataset
+from holdfast.errors import BadInput, unknown
+from holdfast.methods import Learner, methods
+from holdfast.nets import nets
+from holdfast.protocols import Protocol, protocols
+from holdfast.settings import Count, Shelf, Whole, faults_in, hints, make
+from holdfast.streams import StreamSpec, streams
+from holdfast.sweep import Cell, NetLike
+from holdfast.sweep.cell import pick_device
+from holdfast.types import Stream
+
+PLACES = ("net", "stream", "protocol")  # a setting's owner is one of these or a method
+Given = defaultdict[str, dict[str, str]]  # owner ('' where none was named) -> setting -> text
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of `run` and `compare` as they were typed; None where the default is wanted."""
+
+    methods: str  # separated by commas
+    stream: str = "split"
+    data: str = "digits"
+    tasks: str | None = None
+    examples: str | None = None
+    scenario: str | None = None  # may be several, separated by commas
+    net: str = "mlp"
+    protocol: str = "online"
+    lr: str | None = None
+    batch: str | None = None
+    epochs: str | None = None
+    optimiser: str | None = None
+    settings: tuple[str, ...] = ()  # 'name=value', 'owner.name=value'
+    seeds: str = "0"
+    device: str = "auto"
+    jobs: str | None = None
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How the cells are run."""
+
+    seeds: tuple[Whole, ...] = (0,)
+    jobs: Count | None = None
+
+
+def cells_of(asked: Asked, faults: list[str]) -> tuple[list[Cell], int | None]:
+    """The cells of a command, stream by stream and method by method, and the number of jobs; adds to the faults."""
+    given = _settings(asked, faults)
+    learners = _methods(_words(asked.methods), given, faults)
+    execution = _execution(asked, faults)
+    cut = _streams(asked, given, execution.seeds[0], faults)
+    net = _net(asked.net, given["net"], faults)
+    protocol = _protocol(asked.protocol, given["protocol"], faults)
+    _check(learners, cut, net, faults)
+    with collected(faults):
+        pick_device(asked.device)
+    if faults or net is None or protocol is None:
+        return [], execution.jobs
+    return [
+        Cell(learner, stream, net, protocol, seed, asked.device)
+        for stream in cut
+        for learner in learners
+        for seed in execution.seeds
+    ], execution.jobs
+
+
+@contextmanager
+def collected(faults: list[str]) -> Iterator[None]:
+    """Bad input inside adds to the faults; what follows is still looked at."""
+    try:
+        yield
+    except BadInput as error:
+        faults += [fault for fault in error.faults if fault not in faults]
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _settings(asked: Asked, faults: list[str]) -> Given:
+    """All that was set, by --set and by the options that are short for it."""
+    given: Given = defaultdict(dict)
+    short = {
+        "stream": {"tasks": asked.tasks, "examples": asked.examples},
+        "protocol": {"lr": asked.lr, "batch": asked.batch, "epochs": asked.epochs, "optimiser": asked.optimiser},
+    }
+    for owner, values in short.items():
+        given[owner] = {name: value for name, value in values.items() if value is not None}
+    for text in asked.settings:
+        key, equals, value = text.partition("=")
+        owner, _, name = key.strip().rpartition(".")
+        if not equals or not name:
+            faults.append(f"--set must be NAME=VALUE, e.g. memories=256 or net.hidden=400,400, not {text!r}")
+        elif name in given[owner] or (owner, name) == ("stream", "scenario") and asked.scenario is not None:
+            faults.append(f"{key.strip()} is given twice; give it once")
+        else:
+            given[owner][name] = value.strip()
+    return given
+
+
+def _methods(words: Sequence[str], given: Given, faults: list[str]) -> list[Learner]:
+    found: dict[str, type[Learner]] = {}
+    missing: list[str] = []
+    for word in words:
+        try:
+            name, cls = own.learner(word) if own.is_own(word) else (word, methods.find(word))
+        except BadInput as error:
+            faults += error.faults
+            missing.append(word)
+            continue
+        if name in found:
+            faults.append(f"method {name!r} is named twice; name it once")
+        found[name] = cls
+    _place_settings(found, missing, given, faults)
+    learners = []
+    for name, cls in found.items():
+        values = {k: v for k, v in given[""].items() if k in hints(cls)} | given[name]
+        with collected(faults):
+            learners.append(own.made(cls, values, f"method {name!r}"))
+    return learners
+
+
+def _place_settings(found: dict[str, type[Learner]], missing: list[str], given: Given, faults: list[str]) -> None:
+    """Every setting must have an owner; while a method is unknown, it might be any."""
+    fields = [name for cls in found.values() for name in hints(cls)]
+    if missing or not found:
+        fields += [name for word in methods.names() for name in hints(methods.find(word))]
+    elsewhere = {**hints(Protocol), **hints(StreamSpec)}
+    for name in given[""]:
+        if name in fields:
+            continue
+        places = [p for p, base in (("protocol", Protocol), ("stream", StreamSpec)) if name in hints(base)]
+        owner = f"method {next(iter(found))!r}" if len(found) == 1 and not missing else "any of these methods"
+        if places and name in elsewhere:
+            faults.append(f"unknown setting {name!r} of {owner}; did you mean '{places[0]}.{name}'?")
+        elif fields:
+            faults.append(unknown(f"setting of {owner}", name, set(fields)))
+        else:
+            faults.append(f"unknown setting {name!r}: {owner} has no settings")
+    for owner in given:
+        if owner in ("", *PLACES, *found, *missing) or not given[owner]:
+            continue
+        if owner in methods.names():
+            faults.append(f"--set {owner}.{next(iter(given[owner]))}: method {owner!r} is not run here")
+        else:
+            faults.append(unknown("owner of a setting", owner, [*found, *PLACES]))
+
+
+def _execution(asked: Asked, faults: list[str]) -> Execution:
+    values = {"seeds": asked.seeds, **({} if asked.jobs is None else {"jobs": asked.jobs})}
+    wrong = faults_in(Execution, values, "this run")
+    if wrong:
+        faults += wrong
+        return Execution()
+    execution = make(Execution, values, "this run")
+    twice = sorted({seed for seed in execution.seeds if execution.seeds.count(seed) > 1})
+    faults += [f"seed {seed} is given twice; give it once" for seed in twice]
+    return execution
+
+
+def _streams(asked: Asked, given: Given, seed: int, faults: list[str]) -> list[Stream]:
+    """One stream per scenario."""
+    values, found = given["stream"], []
+    scenarios = _words(asked.scenario) if asked.scenario is not None else []
+    if asked.scenario is not None and not scenarios:
+        faults.append(f"--scenario must be one or more of class, domain, task, not {asked.scenario!r}")
+    faults += [f"scenario {word!r} is given twice; give it once" for word in _twice(scenarios)]
+    specs = [
+        _made(streams, StreamSpec, asked.stream, {**values, **scenario}, faults)
+        for scenario in ([{"scenario": word} for word in scenarios] or [{}])
+    ]
+    with collected(faults):
+        data = as_dataset(asked.data, seed)
+        for spec in specs:
+            if spec is not None:
+                with collected(faults):
+                    found.append(spec.cut(asked.stream, data, seed))
+    return found
+
+
+def _protocol(name: str, values: dict[str, str], faults: list[str]) -> Protocol | None:
+    """`online` is one pass; asked for more, it is `epochs`."""
+    if name == "online" and "epochs" in values:
+        wrong = faults_in(protocols.find("epochs"), {"epochs": values["epochs"]}, "protocol 'epochs'")
+        if wrong or int(values["epochs"]) > 1:
+            name = "epochs"
+        else:
+            values = {k: v for k, v in values.items() if k != "epochs"}
+    return _made(protocols, Protocol, name, values, faults)
+
+
+def _net(word: str, values: dict[str, str], faults: list[str]) -> NetLike | None:
+    if not own.is_own(word):
+        return _made(nets, None, word, values, faults)
+    faults += [f"--set net.{name}: a net of your own has no settings" for name in values]
+    with collected(faults):
+        return own.net(word)
+    return None
+
+
+def _made(shelf: Shelf[Any], base: type | None, name: str, values: dict[str, str], faults: list[str]) -> Any:
+    """What has this name, or None; when there is no such thing, the settings that all have are still looked at."""
+    with collected(faults):
+        return shelf.make(name, values)
+    if name not in shelf.names() and base is not None:
+        known = {k: v for k, v in values.items() if k in hints(base)}
+        faults += [f for f in faults_in(base, known, f"{shelf.word} {name!r}") if f not in faults]
+    return None
+
+
+def _check(learners: Sequence[Learner], cut: Sequence[Stream], net: NetLike | None, faults: list[str]) -> None:
+    """Does the network fit the stream, and may the method run there? What is at fault already has a stand-in."""
+    usual = protocols.make("online", {})
+    for stream in cut:
+        for learner in learners or [methods.make("finetune", {})]:
+            cell = Cell(learner, stream, net or nets.make("mlp", {}), usual, 0, "cpu")
+            with collected(faults), own.guarded("the network"):
+                cell.check()
+
+
+def _twice(words: Sequence[str]) -> list[str]:
+    return sorted({word for word in words if words.count(word) > 1})

@@ -1,0 +1,60 @@
+"""The output folder before a run: its name, whether it can be used, and --fresh."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from holdfast.protocols import name_of
+from holdfast.sweep import Cell
+
+OURS = ("experiment.json", "cells", "summary.json", "report.html")
+LONG = 40  # characters of joined method names
+
+
+def default(cells: Sequence[Cell]) -> Path:
+    """runs/<methods>-<stream>-<data>-<hash>: the same command finds its results again."""
+    names = list(dict.fromkeys(name_of(cell.method) for cell in cells))
+    together = "+".join(names)
+    digest = hashlib.sha256("".join(cell.hash for cell in cells).encode()).hexdigest()[:8]
+    first = cells[0].stream
+    who = together if len(together) <= LONG else f"{len(names)}-methods"
+    return Path("runs") / f"{who}-{first.name}-{first.settings['data']}-{digest}"
+
+
+def faults(folder: Path, fresh: bool) -> list[str]:
+    """Why results cannot be kept there, as far as can be known before."""
+    there = next(p for p in (folder, *folder.absolute().parents) if p.exists())
+    if not there.is_dir():
+        return [f"{there} is a file, not a folder; choose another --out"]
+    if not os.access(there, os.W_OK | os.X_OK):
+        return [f"{there} cannot be written to; choose another --out"]
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return []
+    if not (folder / "experiment.json").is_file():
+        return [f"{folder} is not empty and not an output folder of Holdfast: it has no experiment.json"]
+    foreign = sorted(path.name for path in folder.iterdir() if not _is_ours(path.name))
+    if fresh and foreign:
+        return [f"{folder} also holds {', '.join(foreign)}, so --fresh does not touch it; choose another --out"]
+    return []
+
+
+def clear(folder: Path) -> None:
+    """Throw away what an output folder holds; experiment.json goes last, so that a second try is possible."""
+    if not (folder / "experiment.json").is_file():
+        return
+    for path in sorted(folder.iterdir(), key=lambda p: p.name == "experiment.json"):
+        if not _is_ours(path.name):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _is_ours(name: str) -> bool:
+    """What a run writes, and the temporary files it may leave when it is killed."""
+    return name in OURS or any(name.startswith(f".{ours}.") for ours in OURS)

@@ -1,0 +1,53 @@
+"""Runs the cells of a command, shows how far they are, and says what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast import report
+from holdfast.api import run_cells
+from holdfast.cli import folder
+from holdfast.cli.experiment import Asked, cells_of
+from holdfast.cli.progress import shown
+from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json, tell
+from holdfast.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where results go, and what is said about them."""
+
+    out: str | None = None
+    fresh: bool = False
+    json: bool = False
+    quiet: bool = False
+
+
+def perform(asked: Asked, output: Output, faults: Sequence[str] = ()) -> int:
+    """Everything from the typed words to the exit code; nothing is written unless all of it can be done."""
+    found = list(faults)
+    cells, jobs = cells_of(asked, found)
+    if output.out is not None:
+        found += folder.faults(Path(output.out), output.fresh)
+    if found:
+        raise BadInput(*dict.fromkeys(found))
+    home = folder.default(cells) if output.out is None else Path(output.out)
+    if output.fresh:
+        folder.clear(home)
+    kept = {i for i, cell in enumerate(cells) if (home / "cells" / cell.name / "record.json").exists()}
+    try:
+        with shown(cells, kept, output.quiet) as watch:
+            comparison = run_cells(cells, home, jobs, watch)
+    except KeyboardInterrupt:
+        complain(f"stopped; finished runs are kept in {home}, and the same command goes on from there")
+        return INTERRUPTED
+    if output.json:
+        print_json(comparison.summary())
+    elif comparison.records and not output.quiet:
+        print(report.text(comparison.records))
+    complain(*(f"{failure.cell} failed: {failure.reason}" for failure in comparison.failures))
+    if comparison.records and not output.quiet:
+        tell(f"report: {(home / 'report.html').resolve()}")
+    return FAILED if comparison.failures else 0

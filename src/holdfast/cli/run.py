@@ -1,0 +1,102 @@
+"""`holdfast run METHOD` and `holdfast compare METHOD,METHOD,...`: one command, but for how many methods it takes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from typer import Option
+
+from holdfast.cli.usage import options_of
+
+RUN = """Run one method on one stream.
+
+METHOD is a name from `holdfast list methods`, or a Learner of your own: path/to/file.py:ClassName.
+"""
+COMPARE = """Run several methods on the same streams and seeds.
+
+METHOD,METHOD,... are names from `holdfast list methods`, or Learners of your own: path/to/file.py:ClassName.
+"""
+# Unknown options come as words, so that they are told together with all other faults.
+LENIENT = {"ignore_unknown_options": True}
+
+
+def run(
+    ctx: typer.Context,
+    words: Annotated[list[str] | None, typer.Argument(metavar="METHOD", show_default=False)] = None,
+    stream: Annotated[str, Option(metavar="NAME", help="How tasks are made.")] = "split",
+    data: Annotated[str, Option(metavar="NAME", help="The data set they are cut from.")] = "digits",
+    tasks: Annotated[str | None, Option(metavar="N", help="Number of tasks.  [default: 5]")] = None,
+    examples: Annotated[str | None, Option(metavar="N", help="Training rows per task.  [default: all]")] = None,
+    scenario: Annotated[
+        str | None,
+        Option(metavar="WORD,...", help="class, domain or task, or several.  [default: the stream's own]"),
+    ] = None,
+    net: Annotated[str, Option(metavar="NAME", help="The network, or your own: file.py:function_or_class.")] = "mlp",
+    protocol: Annotated[str, Option(metavar="NAME", help="How the stream is shown.")] = "online",
+    lr: Annotated[str | None, Option(metavar="RATE", help="Learning rate.  [default: 0.1]")] = None,
+    batch: Annotated[str | None, Option(metavar="N", help="Examples per mini-batch.  [default: 10]")] = None,
+    epochs: Annotated[str | None, Option(metavar="N", help="Passes over each task; more than one: --protocol epochs.")] = None,
+    optimiser: Annotated[str | None, Option(metavar="NAME", help="sgd, momentum or adam.  [default: sgd]")] = None,
+    set_: Annotated[
+        list[str] | None,
+        Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any setting; can be repeated: memories=256, gem.memories=256, net.hidden=400,400, "
+            "stream.angles=0,90, protocol.score_every=50.",
+        ),
+    ] = None,
+    seeds: Annotated[str, Option(metavar="N,...", help="Seeds to run.")] = "0",
+    device: Annotated[str, Option(metavar="NAME", help="auto, cpu, cuda or mps.")] = "auto",
+    jobs: Annotated[str | None, Option(metavar="N", help="Processes at once.  [default: one per core]")] = None,
+    out: Annotated[str | None, Option(metavar="DIR", help="Where results are kept.  [default: below runs/]")] = None,
+    fresh: Annotated[bool, Option("--fresh", help="Throw away what DIR holds and start over.")] = False,
+    json: Annotated[bool, Option("--json", help="Print summary.json, and nothing else.")] = False,
+    quiet: Annotated[bool, Option("--quiet", help="Print nothing but errors.")] = False,
+) -> int:
+    from holdfast.cli.experiment import Asked
+    from holdfast.cli.perform import Output, perform
+
+    methods, faults = _sorted_out(words or [], options_of(ctx))
+    if ctx.info_name == "run" and (len(methods) > 1 or "," in "".join(methods)):
+        faults.append(f"run takes one method; for several write `holdfast compare {','.join(methods)}`")
+    elif not methods and not faults:
+        faults.append(f"no method is given; write e.g. `holdfast {ctx.info_name} ewc`; see `holdfast list methods`")
+    asked = Asked(
+        methods=",".join(methods),
+        stream=stream,
+        data=data,
+        tasks=tasks,
+        examples=examples,
+        scenario=scenario,
+        net=net,
+        protocol=protocol,
+        lr=lr,
+        batch=batch,
+        epochs=epochs,
+        optimiser=optimiser,
+        settings=tuple(set_ or ()),
+        seeds=seeds,
+        device=device,
+        jobs=jobs,
+    )
+    return perform(asked, Output(out, fresh, json, quiet), faults)
+
+
+def _sorted_out(words: list[str], options: list[str]) -> tuple[list[str], list[str]]:
+    """The methods among the words, and the faults of the rest; a word behind an unknown option is its value."""
+    from holdfast.errors import unknown
+
+    methods: list[str] = []
+    faults: list[str] = []
+    is_value = False
+    for word in words:
+        if word.startswith("-"):
+            faults.append(unknown("option", word.partition("=")[0], options))
+            is_value = "=" not in word
+        elif is_value:
+            is_value = False
+        else:
+            methods.append(word)
+    return methods, faults

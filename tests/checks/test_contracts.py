@@ -1,0 +1,108 @@
+"""Every method and every stream passes its contracts by existing; and the checks catch what breaks them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+import torch
+
+import holdfast as hf
+from holdfast.checks import CHECKS, check_learner, check_stream
+from holdfast.checks import learner as checks
+from holdfast.methods import methods
+from holdfast.methods.base import Learner
+from holdfast.streams import streams
+
+
+@pytest.mark.parametrize("name", methods.names())
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_method(name, check):
+    check(hf.method(name))
+
+
+@pytest.mark.parametrize("name", streams.names())
+@pytest.mark.parametrize("scenario", ["class", "domain", "task"])
+def test_stream(name, scenario):
+    check_stream(hf.stream(name, scenario=scenario, val=0.2))
+
+
+class Plain(Learner):
+    def observe(self, batch):
+        return self.descend(self.cross_entropy(batch))
+
+
+class GlobalDice(Plain):
+    def observe(self, batch):
+        noise = torch.rand((), generator=torch.Generator().manual_seed(torch.seed()))
+        return self.descend(self.cross_entropy(batch) * (1 + noise))
+
+
+class RestlessPredict(Plain):
+    def predict(self, x, task):
+        with torch.no_grad():
+            self.net.theta.add_(1e-3)
+        return super().predict(x, task)
+
+
+class TossingPredict(Plain):
+    def predict(self, x, task):
+        return super().predict(x, task) + torch.rand(1, generator=self.rng)
+
+
+class Lazy(Plain):
+    def observe(self, batch):
+        return self.cross_entropy(batch).detach()
+
+
+class Unsavable(Plain):
+    def begin(self, train):
+        self.thing = object()
+
+
+class Forgetful(Plain):
+    """Something that matters is left out of its state."""
+
+    not_state = (*Learner.not_state, "steps")
+
+    def start(self, *args):
+        super().start(*args)
+        self.steps = 0
+
+    def observe(self, batch):
+        self.steps += 1
+        return self.descend(self.cross_entropy(batch) / self.steps)
+
+
+@dataclass
+class HiddenStore(Plain):
+    kept: list = field(default_factory=list)
+
+    def finish(self, train):
+        self.kept.append(train)
+
+
+@pytest.mark.parametrize(
+    ("learner", "check"),
+    [
+        (GlobalDice, checks.check_same_seed_same_result),
+        (RestlessPredict, checks.check_predict_changes_nothing),
+        (TossingPredict, checks.check_predict_changes_nothing),
+        (Lazy, checks.check_loss_falls),
+        (Forgetful, checks.check_state_round_trips),
+    ],
+)
+def test_a_broken_learner_is_caught(learner, check):
+    with pytest.raises(AssertionError):
+        check(learner())
+
+
+def test_what_cannot_be_saved_is_named():
+    with pytest.raises(TypeError, match=r"Unsavable\.thing is a object"):
+        check_learner(Unsavable)
+
+
+def test_a_kept_lease_is_useless_and_cannot_be_saved():
+    checks.check_lease_ends_with_the_task(HiddenStore())
+    with pytest.raises(TypeError, match="Lease"):
+        check_learner(HiddenStore)
