@@ -14,12 +14,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from holdfast.api import Comparison, compare, load, method, net, protocol, run, stream
 from holdfast.engine import Growing, Memory, Net
 from holdfast.errors import BadInput, PastDataError, RunFailed
+from holdfast.estimator import ContinualClassifier
 from holdfast.methods import Learner
 from holdfast.types import Batch, Record, Stream, StreamInfo, Task
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "BadInput", "Batch", "Comparison", "Growing", "Learner", "Memory", "Net", "PastDataError", "Record", "RunFailed",
-    "Stream", "StreamInfo", "Task", "compare", "load", "method", "net", "protocol", "run", "stream",
+    "BadInput", "Batch", "Comparison", "ContinualClassifier", "Growing", "Learner", "Memory", "Net", "PastDataError",
+    "Record", "RunFailed", "Stream", "StreamInfo", "Task", "compare", "load", "method", "net", "protocol", "run",
+    "stream",
 ]  # fmt: skip

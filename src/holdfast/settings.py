@@ -104,7 +104,7 @@ def fit(kind: Any, value: Any) -> Any:
             raise _Unfit
         try:
             number = kind(value) if isinstance(value, str) else value
-            if kind(number) != number:
+            if kind(number) != number or not math.isfinite(number):
                 raise _Unfit
             return kind(number)
         except (ValueError, TypeError, OverflowError) as error:
@@ -123,7 +123,14 @@ def hints(cls: type) -> dict[str, Any]:
 
 
 def defaults(cls: type) -> dict[str, Any]:
-    return {f.name: f.default for f in dataclasses.fields(cls) if f.init} if dataclasses.is_dataclass(cls) else {}
+    """The default of every setting that has one."""
+    found = {}
+    for f in dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ():
+        if f.init and f.default is not dataclasses.MISSING:
+            found[f.name] = f.default
+        elif f.init and f.default_factory is not dataclasses.MISSING:
+            found[f.name] = f.default_factory()
+    return found
 
 
 def comments(cls: type) -> dict[str, str]:
@@ -180,8 +187,9 @@ def settings_of(spec: Any) -> dict[str, Any]:
 def provenance(spec: Any) -> dict[str, dict[str, Any]]:
     """Each setting with its value and who chose it: given, default, val:task, ..."""
     noted, usual = vars(spec).get("_chosen_by", {}), defaults(type(spec))
+    unset = object()
     return {
-        name: {"value": value, "chosen_by": noted.get(name, "default" if value == usual.get(name) else "given")}
+        name: {"value": value, "chosen_by": noted.get(name, "default" if value == usual.get(name, unset) else "given")}
         for name, value in settings_of(spec).items()
     }
 

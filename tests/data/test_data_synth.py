@@ -44,7 +44,7 @@ def test_wrong_arguments_are_refused_together():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_linear_classifier_is_clearly_below_an_mlp_on_textures():
-    """Measured 0.11 against 0.51 with 100 rows per class; random phases leave no linear template."""
+    """Measured 0.21 to 0.24 against 0.44 to 0.50 over three seeds: random phases leave no linear template."""
     made = family("textures", 100, 40)
     x, x_test = (part.reshape(len(part), -1) / 255 - 0.5 for part in (made.x, made.x_test))
     linear = LogisticRegression(max_iter=30).fit(x, made.y).score(x_test, made.y_test)

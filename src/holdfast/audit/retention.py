@@ -26,7 +26,8 @@ class Retention:
         self.width = math.prod(shape)
         self._past: list[Part] = []
         self._hashed = 0
-        self._known = torch.zeros(0, dtype=torch.int64)
+        self._known = torch.zeros(0, dtype=torch.int64)  # sorted hashes of past rows, as bytes and as floats
+        self._row_of = torch.zeros(0, dtype=torch.int64)  # for each the hash of the row as stored, its identity
 
     def remember(self, train: Part) -> None:
         """A task is over: its rows are past rows from now on. They are hashed when first needed."""
@@ -35,39 +36,54 @@ class Retention:
     def scan(self, thing: Any) -> tuple[int, int]:
         """(rows, bytes): how many different past rows are kept in anything reachable from `thing`, and their size."""
         found, size = [], 0
-        for table in _tables(thing, self.width):
+        tables = _tables(thing, self.width) if self._past else []
+        for table in tables:
             self._hash_past()
             hashes = _hash(table)
-            hit = torch.isin(hashes, self._known)
-            found.append(hashes[hit])
+            place = torch.searchsorted(self._known, hashes).clamp_(max=len(self._known) - 1)
+            hit = self._known[place] == hashes
+            found.append(self._row_of[place[hit]])
             size += int(hit.sum()) * self.width * table.element_size()
         return (len(torch.cat(found).unique()) if found else 0), size
 
     def _hash_past(self) -> None:
-        new = []
+        new, rows = [self._known], [self._row_of]
         for part in self._past[self._hashed :]:
             for start in range(0, len(part), _CHUNK):
                 raw = part.raw(slice(start, start + _CHUNK)).cpu()
-                new += [_hash(raw.flatten(1)), _hash(as_float(raw).flatten(1))]
+                stored = _hash(raw.flatten(1))
+                new += [stored, _hash(as_float(raw).flatten(1))]
+                rows += [stored, stored]
         self._hashed = len(self._past)
-        self._known = torch.cat([self._known, *new])
+        self._known, order = torch.cat(new).sort()
+        self._row_of = torch.cat(rows)[order]
 
 
 def _tables(thing: Any, width: int) -> list[Tensor]:
     """Everything reachable that could hold examples, as (rows, width)."""
     tables = []
     for item in reachable(thing):
-        tensor = torch.from_numpy(item) if isinstance(item, np.ndarray) and item.dtype != object else item
-        if not isinstance(tensor, Tensor) or tensor.dim() < 2 or tensor.dtype.is_complex:
+        tensor = _from_numpy(item) if isinstance(item, np.ndarray) else item
+        if not isinstance(tensor, Tensor) or tensor.dtype.is_complex:
             continue
-        inner = [math.prod(tensor.shape[d:]) for d in range(1, tensor.dim())]
+        inner = [math.prod(tensor.shape[d:]) for d in range(tensor.dim())]
         if width in inner and tensor.numel():
             tables.append(tensor.detach().cpu().reshape(-1, width))
     return tables
 
 
+def _from_numpy(array: np.ndarray) -> Tensor | None:
+    """An array of numbers as a tensor, whatever its strides and byte order; None when it holds something else."""
+    if array.dtype.kind not in "buif" or array.dtype.itemsize > 8:
+        return None
+    return torch.from_numpy(np.array(array, array.dtype.newbyteorder("=")))
+
+
 def _hash(rows: Tensor) -> Tensor:
-    """(n,) int64: a random linear form of each row's bits, modulo 2^64; equal rows always agree."""
-    bits = rows.contiguous().view(torch.int32) if rows.element_size() == 4 else rows.to(torch.int32)
+    """(n,) int64: a random linear form of each row's bits, modulo 2^64; equal rows always agree.
+
+    Numbers are taken as float32 and integers as int32, so that a copy in a wider type is the same row.
+    """
+    bits = rows.float().contiguous().view(torch.int32) if rows.is_floating_point() else rows.to(torch.int32)
     form = torch.randint(-(2**62), 2**62, (rows.shape[1],), generator=torch.Generator().manual_seed(17))
     return torch.cat([(part.long() * form).sum(1) for part in bits.split(_CHUNK)])

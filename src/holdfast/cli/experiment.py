@@ -102,7 +102,7 @@ def _settings(asked: Asked, faults: list[str]) -> Given:
         owner, _, name = key.strip().rpartition(".")
         if not equals or not name:
             faults.append(f"--set must be NAME=VALUE, e.g. memories=256 or net.hidden=400,400, not {text!r}")
-        elif name in given[owner] or (owner, name) == ("stream", "scenario") and asked.scenario is not None:
+        elif name in given[owner] or ((owner, name) == ("stream", "scenario") and asked.scenario is not None):
             faults.append(f"{key.strip()} is given twice; give it once")
         else:
             given[owner][name] = value.strip()
@@ -136,18 +136,17 @@ def _place_settings(found: dict[str, type[Learner]], missing: list[str], given: 
     fields = [name for cls in found.values() for name in hints(cls)]
     if missing or not found:
         fields += [name for word in methods.names() for name in hints(methods.find(word))]
-    elsewhere = {**hints(Protocol), **hints(StreamSpec)}
     for name in given[""]:
         if name in fields:
             continue
         places = [p for p, base in (("protocol", Protocol), ("stream", StreamSpec)) if name in hints(base)]
-        owner = f"method {next(iter(found))!r}" if len(found) == 1 and not missing else "any of these methods"
-        if places and name in elsewhere:
-            faults.append(f"unknown setting {name!r} of {owner}; did you mean '{places[0]}.{name}'?")
+        who = f"method {next(iter(found))!r}" if len(found) == 1 and not missing else "these methods"
+        if places:
+            faults.append(f"unknown setting {name!r} of {who}; did you mean '{places[0]}.{name}'?")
         elif fields:
-            faults.append(unknown(f"setting of {owner}", name, set(fields)))
+            faults.append(unknown("method setting", name, set(fields)))
         else:
-            faults.append(f"unknown setting {name!r}: {owner} has no settings")
+            faults.append(f"unknown setting {name!r}: {who} has no settings")
     for owner in given:
         if owner in ("", *PLACES, *found, *missing) or not given[owner]:
             continue

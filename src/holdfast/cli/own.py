@@ -61,7 +61,9 @@ def made(cls: type[T], values: Mapping[str, Any], owner: str) -> T:
         for f in (dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ())
         if f.init and f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
     ]
-    lacking = [f"{owner} needs a value for {name}; give it with --set {name}=..." for name in needed if name not in values]
+    lacking = [
+        f"{owner} needs a value for {name}; give it with --set {name}=..." for name in needed if name not in values
+    ]
     if lacking:
         raise BadInput(*lacking)
     with guarded(owner):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ class Output:
     fresh: bool = False
     json: bool = False
     quiet: bool = False
+    announce: Callable[[str], None] = tell  # how it says where the report is
 
 
 def perform(asked: Asked, output: Output, faults: Sequence[str] = ()) -> int:
@@ -49,5 +50,5 @@ def perform(asked: Asked, output: Output, faults: Sequence[str] = ()) -> int:
         print(report.text(comparison.records))
     complain(*(f"{failure.cell} failed: {failure.reason}" for failure in comparison.failures))
     if comparison.records and not output.quiet:
-        tell(f"report: {(home / 'report.html').resolve()}")
+        output.announce(f"report: {(home / 'report.html').resolve()}")
     return FAILED if comparison.failures else 0

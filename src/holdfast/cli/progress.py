@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Display
 
 from holdfast.cli.words import tell
-from holdfast.protocols import name_of
+from holdfast.protocols import Progress, name_of
 from holdfast.report import words
 from holdfast.sweep import Cell, Event, Failure, Watcher
 from holdfast.types import Record
@@ -22,7 +23,8 @@ def shown(cells: Sequence[Cell], kept: set[int], quiet: bool) -> Iterator[Watche
     if quiet:
         yield None
     elif sys.stderr.isatty():
-        with _Bars(cells, kept) as bars:
+        bars = _Bars(cells, kept)
+        with bars.display:
             yield bars
     else:
         yield _Lines(cells, kept)
@@ -53,23 +55,49 @@ def _told(cell: Cell, event: Event, kept: bool) -> str:
 
 
 class _Bars:
-    """A bar per method and scenario that counts tasks over all seeds, and one for all, with the time it will take."""
+    """A bar per method and scenario that counts tasks over all seeds, and one for all with the time that remains."""
 
     def __init__(self, cells: Sequence[Cell], kept: set[int]) -> None:
         self.cells = cells
         self.done = [float(len(cell.stream)) if i in kept else 0.0 for i, cell in enumerate(cells)]  # in tasks
-        self.display = Progress(
-            TextColumn("{task.description}"),
+        self.members = {row: [i for i, c in enumerate(cells) if _row(c) == row] for row in map(_row, cells)}
+        if len(self.members) > 1:
+            self.members["all"] = list(range(len(cells)))
+        self.display = Display(
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
-            TextColumn("{task.fields[tasks]}"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}"),
+            TextColumn("{task.completed:.0f}/{task.total:.0f} tasks"),
+            TimeRemainingColumn(compact=True),
             console=Console(stderr=True),
             transient=True,
         )
-        self.rows: dict[str, TaskID] = {}
-        for key in [*dict.fromkeys(map(_row, cells)), "all"]:
-            members = self._members(key)
-            self.rows[key] = self.display.add_task(
-                key, total=sum(len(cells[i].stream) for i in members), completed=sum(self.done[i] for i in members)
-            )
+        self.bars: dict[str, TaskID] = {}
+        for row, members in self.members.items():
+            total = sum(len(cells[i].stream) for i in members)
+            self.bars[row] = self.display.add_task(row, total=total)
+            self.display.update(self.bars[row], completed=self._sum(row))
+
+    def __call__(self, event: Event) -> None:
+        cell = self.cells[event.cell]
+        if event.outcome is not None:
+            self.done[event.cell] = float(len(cell.stream))
+            if isinstance(event.outcome, Failure):
+                self.display.console.print(_told(cell, event, kept=False), markup=False, highlight=False)
+        elif event.progress is not None:
+            self.done[event.cell] = max(self.done[event.cell], _tasks_done(cell, event.progress))
+        for row in (_row(cell), "all"):
+            if row in self.bars:
+                self.display.update(self.bars[row], completed=self._sum(row))
+
+    def _sum(self, row: str) -> float:
+        return sum(self.done[i] for i in self.members[row])
+
+
+def _row(cell: Cell) -> str:
+    return f"{name_of(cell.method)} ({cell.stream.scenario})"
+
+
+def _tasks_done(cell: Cell, progress: Progress) -> float:
+    """A learner that mixes the tasks learns all of them in one go."""
+    part = progress.step / progress.steps
+    return part * progress.tasks if cell.method.mixes else progress.task + part

@@ -23,7 +23,7 @@ LENIENT = {"ignore_unknown_options": True}
 
 def run(
     ctx: typer.Context,
-    words: Annotated[list[str] | None, typer.Argument(metavar="METHOD", show_default=False)] = None,
+    words: Annotated[list[str] | None, typer.Argument(metavar="METHOD", hidden=True)] = None,
     stream: Annotated[str, Option(metavar="NAME", help="How tasks are made.")] = "split",
     data: Annotated[str, Option(metavar="NAME", help="The data set they are cut from.")] = "digits",
     tasks: Annotated[str | None, Option(metavar="N", help="Number of tasks.  [default: 5]")] = None,
@@ -36,7 +36,9 @@ def run(
     protocol: Annotated[str, Option(metavar="NAME", help="How the stream is shown.")] = "online",
     lr: Annotated[str | None, Option(metavar="RATE", help="Learning rate.  [default: 0.1]")] = None,
     batch: Annotated[str | None, Option(metavar="N", help="Examples per mini-batch.  [default: 10]")] = None,
-    epochs: Annotated[str | None, Option(metavar="N", help="Passes over each task; more than one: --protocol epochs.")] = None,
+    epochs: Annotated[
+        str | None, Option(metavar="N", help="Passes over each task; more than one: --protocol epochs.")
+    ] = None,
     optimiser: Annotated[str | None, Option(metavar="NAME", help="sgd, momentum or adam.  [default: sgd]")] = None,
     set_: Annotated[
         list[str] | None,

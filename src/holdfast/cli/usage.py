@@ -22,12 +22,15 @@ class Group(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in self.commands:
-            raise BadInput(unknown("command", cmd_name, self.commands))
+            raise BadInput(unknown("command", cmd_name, [*self.commands, "--help"]))
         return self.commands[cmd_name]
 
 
 class Command(TyperCommand):
-    """One command."""
+    """One command; its arguments are written as they are typed, and explained in its docstring."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [*(p.metavar for p in self.params if p.param_type_name == "argument" and p.metavar), "[OPTIONS]"]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:

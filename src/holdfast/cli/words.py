@@ -26,14 +26,14 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, allow_nan=False))
 
 
-def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def print_table(headings: Sequence[str] | None, rows: Iterable[Sequence[str]]) -> None:
     """Columns that wrap at the width of the terminal."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in headings:
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=headings is not None)
+    for heading in headings or ():
         table.add_column(heading, overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))

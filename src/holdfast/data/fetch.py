@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from holdfast.data.catalog import PublishedFile
-from holdfast.data.files import data_folder, located, sha256_of
+from holdfast.data.files import data_folder, is_file, located, sha256_of
 from holdfast.data.load import entry_of
 from holdfast.errors import BadInput
 
@@ -61,7 +61,7 @@ def fetch(
         raise BadInput(*faults)
     paths = located(entry, data_folder(folder))
     for path, file in zip(paths, entry.files, strict=True):
-        if not path.is_file():
+        if not is_file(path):
             urls = (sources[file.name],) if file.name in sources else file.urls
             download(file, urls, path, progress)
     return paths
@@ -89,7 +89,10 @@ def _from_any(file: PublishedFile, urls: tuple[str, ...], part: Path, progress: 
             return _with_retries(file, url, part, progress)
         except _Gone as error:
             reasons.append(f"{url} ({error})")
-    kept = f"; {_size(part)} bytes are kept in {part}, and the same command goes on from there" if _size(part) else ""
+    kept = f"; {_size(part)} bytes are kept in {part}, and the same command goes on from there"
+    if not _size(part):
+        part.unlink(missing_ok=True)
+        kept = ""
     raise BadInput(f"cannot download {file.name} from {' or '.join(reasons)}{kept}")
 
 
@@ -161,7 +164,7 @@ def _store(
             if progress is not None:
                 progress(done, total, file.name)
             if done > file.size:
-                break  # not the published file: stop before it fills the disk, the checksum will say so
+                return  # not the published file: stop before it fills the disk; its checksum will be wrong
         out.flush()
         os.fsync(out.fileno())
     whole = file.size if total is None else total

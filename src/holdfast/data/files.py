@@ -38,6 +38,11 @@ def data_folder(folder: Path | None = None) -> Path:
     return Path(named).expanduser() if named else Path.home() / ".cache" / "holdfast" / "data"
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is a file that can be reached; a folder that may not be entered has none."""
+    return os.path.isfile(path)  # Path.is_file would raise PermissionError
+
+
 def located(entry: Entry, folder: Path) -> list[Path]:
     """Where each file of a data set lies, or should lie; an IDX file may also lie there unpacked."""
     return [_unpacked_if_only(folder / entry.name / file.name) for file in entry.files]
@@ -45,7 +50,7 @@ def located(entry: Entry, folder: Path) -> list[Path]:
 
 def _unpacked_if_only(path: Path) -> Path:
     plain = path.with_suffix("")
-    return plain if path.name.endswith("ubyte.gz") and plain.is_file() and not path.is_file() else path
+    return plain if path.name.endswith("ubyte.gz") and is_file(plain) and not is_file(path) else path
 
 
 def absent(entry: Entry, folder: Path) -> list[str]:
@@ -54,7 +59,7 @@ def absent(entry: Entry, folder: Path) -> list[str]:
         f"data set {entry.name!r} needs the file {path}, which does not exist; "
         f"run `holdfast data fetch {entry.name}` or set HOLDFAST_DATA to the folder that has it"
         for path in located(entry, folder)
-        if not path.is_file()
+        if not is_file(path)
     ]
 
 

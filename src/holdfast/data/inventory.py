@@ -9,7 +9,7 @@ from typing import Literal
 
 from holdfast.data import cifar_binary, digits, dtd, idx, svhn, synth
 from holdfast.data.catalog import NAMES, ON_DISK, Entry, Format, PublishedFile
-from holdfast.data.files import absent, data_folder, located, sha256_of
+from holdfast.data.files import absent, data_folder, is_file, located, sha256_of
 from holdfast.data.load import entry_of, load
 from holdfast.errors import BadInput
 
@@ -89,7 +89,7 @@ def _embedded(name: str) -> StatusRow:
 
 def _on_disk(entry: Entry, folder: Path) -> StatusRow:
     paths, where = located(entry, folder), str(folder / entry.name)
-    size = sum(path.stat().st_size for path in paths if path.is_file())
+    size = sum(path.stat().st_size for path in paths if is_file(path))
     if absent(entry, folder):
         note = f"absent; run `holdfast data fetch {entry.name}`"
         return StatusRow(entry.name, False, where, None, None, size, False, note)
@@ -103,7 +103,7 @@ def _on_disk(entry: Entry, folder: Path) -> StatusRow:
 
 
 def _compared(path: Path, published: PublishedFile) -> FileCheck:
-    if not path.is_file():
+    if not is_file(path):
         return FileCheck(path, "absent", f"expected {published.size} bytes, sha256 {published.sha256}")
     size, digest = path.stat().st_size, sha256_of([path])
     if digest == published.sha256:

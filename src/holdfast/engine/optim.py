@@ -80,7 +80,7 @@ class Adam(Optimiser):
 
     def descend(self, theta: Tensor, g: Tensor, frozen: Tensor | None) -> None:
         b1, b2 = self.betas
-        if len(self.m) != len(theta):  # a network shrank: its last entries are gone
+        if len(self.m) > len(theta):  # a network was rolled back: its last entries are gone
             self.births = [(start, born) for start, born in self.births if start < len(theta)]
         if len(self.m) < len(theta):  # entries that a growing network added are younger than the rest
             self.births.append((len(self.m), self.steps))

@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 State = Any  # Tensor | int | float | str | bool | None | dict | list | tuple, nested
+_STATEFUL, _GENERATOR = "<stateful>", "<generator>"  # keys that no attribute of a learner has
 
 
 class Stateful(ABC):
@@ -48,29 +49,31 @@ def pack(value: Any, where: str) -> State:
     if isinstance(value, Tensor):
         return value.detach().clone()
     if isinstance(value, Stateful):
-        return {"stateful": type(value).__name__, "state": value.state()}
+        return {_STATEFUL: type(value).__name__, "state": value.state()}
     if isinstance(value, torch.Generator):
-        return {"generator": value.get_state()}
-    if isinstance(value, dict):
+        return {_GENERATOR: value.get_state()}
+    if type(value) is dict and all(isinstance(k, str | int | float | None) for k in value):
         return {k: pack(v, f"{where}[{k!r}]") for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(pack(v, f"{where}[{i}]") for i, v in enumerate(value))
+    if type(value) in (list, tuple, torch.Size):
+        items = [pack(v, f"{where}[{i}]") for i, v in enumerate(value)]
+        return items if isinstance(value, list) else tuple(items)
+    kind = "dict with other keys than strings and numbers" if type(value) is dict else type(value).__name__
     raise TypeError(
-        f"{where} is a {type(value).__name__}, which cannot be saved: state is tensors, numbers, strings and nested "
+        f"{where} is a {kind}, which cannot be saved: state is tensors, numbers, strings and nested "
         "dicts, lists and tuples of them, or a Stateful (Net, optimiser, memory)"
     )
 
 
 def unpack(current: Any, saved: State, where: str) -> Any:
     """The value that `saved` stands for; a Stateful or a generator that exists takes its state back in place."""
-    if isinstance(saved, dict) and "stateful" in saved:
+    if isinstance(saved, dict) and _STATEFUL in saved:
         if not isinstance(current, Stateful):
-            raise TypeError(f"{where} cannot take back a {saved['stateful']}: make it in `start`, so that it is there")
+            raise TypeError(f"{where} cannot take back a {saved[_STATEFUL]}: make it in `start`, so that it is there")
         current.load(saved["state"])
         return current
-    if isinstance(saved, dict) and "generator" in saved:
+    if isinstance(saved, dict) and _GENERATOR in saved:
         rng = current if isinstance(current, torch.Generator) else torch.Generator()
-        rng.set_state(saved["generator"])
+        rng.set_state(saved[_GENERATOR])
         return rng
     if isinstance(saved, dict):
         known = current if isinstance(current, dict) else {}
@@ -79,14 +82,21 @@ def unpack(current: Any, saved: State, where: str) -> Any:
         old = list(current) if isinstance(current, list | tuple) else []
         old += [None] * (len(saved) - len(old))
         return type(saved)(unpack(old[i], v, f"{where}[{i}]") for i, v in enumerate(saved))
-    return saved.clone() if isinstance(saved, Tensor) else saved
+    if isinstance(saved, Tensor):
+        like = current if isinstance(current, Tensor) else saved
+        return saved.to(like.device, copy=True).requires_grad_(like.requires_grad)
+    return saved
 
 
 def save(state: State, folder: Path) -> None:
-    """Write state as `state.json` and `tensors.safetensors` in a new folder; whole or not at all."""
+    """Write state as `state.json` and `tensors.safetensors` in a new folder; whole or not at all.
+
+    What was there stays readable until then, even if the process is killed between the two renames. One process
+    writes to a folder.
+    """
     tensors: dict[str, Tensor] = {}
     text = json.dumps(_encode(state, tensors))
-    part = folder.with_name(f"{folder.name}.part-{os.getpid()}")
+    part, old = _beside(folder, "part"), _beside(folder, "old")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     save_file(tensors, part / "tensors.safetensors")
@@ -94,16 +104,22 @@ def save(state: State, folder: Path) -> None:
     for path in part.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())
-    old = folder.with_name(f"{folder.name}.old-{os.getpid()}")
     if folder.exists():
+        shutil.rmtree(old, ignore_errors=True)
         folder.rename(old)
     part.rename(folder)
     shutil.rmtree(old, ignore_errors=True)
 
 
 def read(folder: Path) -> State:
-    """The state that `save` wrote."""
+    """The state that `save` wrote last."""
+    if not folder.exists() and _beside(folder, "old").exists():
+        folder = _beside(folder, "old")
     return _decode(json.loads((folder / "state.json").read_text()), load_file(folder / "tensors.safetensors"))
+
+
+def _beside(folder: Path, word: str) -> Path:
+    return folder.with_name(f"{folder.name}.{word}")
 
 
 def _encode(value: State, tensors: dict[str, Tensor]) -> Any:

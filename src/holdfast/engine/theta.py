@@ -171,9 +171,9 @@ class Net(Stateful):
         """The module's parameters, those of parts behind all others, in the order of growth."""
         if not isinstance(self.module, Growing):
             return list(self.module.parameters())
-        named = self.module.named_parameters(remove_duplicate=False)
-        first = {id(p) for name, p in named if not name.startswith("parts.")}
-        return sorted(self.module.parameters(), key=lambda p: id(p) not in first)
+        named = list(self.module.named_parameters(remove_duplicate=False))
+        own, grown = ([p for name, p in named if name.startswith("parts.") is part] for part in (False, True))
+        return list({id(p): p for p in own + grown}.values())
 
     def _lay(self) -> None:
         """Lay the parameters out in one buffer: old ones first and unmoved, new ones behind them."""

@@ -60,7 +60,7 @@ class Protocol(ABC):
             for step in session.learn(task, self.passes, self.batch, lease_at_begin=not self.single_pass):
                 if self.score_first and step <= self.score_first:
                     session.score_current(task, step)
-                if self.score_every and step and step % self.score_every == 0:
+                if self.score_every and 0 < step < session.steps and step % self.score_every == 0:
                     session.score(task.t, step)
             session.score(task.t, step)
 

@@ -78,6 +78,7 @@ class Session:
         self.learner, self.stream, self.seed, self.watch = learner, stream, seed, watch
         self.measured = Measured()
         self._spent = _Spent()
+        self.steps = 0  # of the showing under way
         allowed = stream.info.allowed()
         self._allowed = None if allowed is None else allowed.to(net.device)
         self._retention = Retention(stream.info.shape)
@@ -151,6 +152,7 @@ class Session:
         n_rows = len(kept)
         rng = generator(self.seed, "batches", task=t)
         steps = passes * -(-n_rows // batch)
+        self.steps = steps
         counted = min(1, steps - 1)  # the step whose operations are counted; it and the warm-up before are not timed
         losses: list[Tensor] = []
         yield 0

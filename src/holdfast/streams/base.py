@@ -62,6 +62,10 @@ class StreamSpec(ABC):
         test = _rows_of(data.y_test, plan.source)
         if self.test_examples is not None:
             test = _capped(test[torch.randperm(len(test), generator=rng)], self.test_examples, f"test rows of task {t}")
+        if not len(train):
+            raise BadInput(f"task {t} ({plan.name}) has no training rows{_after(self.val)}")
+        if not len(test):
+            raise BadInput(f"task {t} ({plan.name}) has no test rows")
         to_stream = torch.full((len(data.classes),), -1)
         to_stream[list(plan.source)] = torch.tensor(plan.classes)
 
@@ -102,6 +106,9 @@ def _capped(rows: Tensor, cap: int | None, what: str, val: float = 0.0) -> Tenso
     if cap is None:
         return rows
     if cap > len(rows):
-        after = f" (after {val:.0%} for validation)" if val else ""
-        raise BadInput(f"{what}: {cap} asked for, at most {len(rows)} there are{after}")
+        raise BadInput(f"{what}: {cap} asked for, at most {len(rows)} there are{_after(val)}")
     return rows[:cap]
+
+
+def _after(val: float) -> str:
+    return f" (after {val:.1%} for validation)" if val else ""

@@ -55,8 +55,16 @@ class Cell:
     def settings(self) -> dict[str, Any]:
         """All that decides the result but the seed, as JSON."""
         return {
-            "method": {"name": name_of(self.method), **settings_of(self.method), **_own_code(type(self.method))},
-            "stream": {"name": self.stream.name, **self.stream.settings},
+            "method": {
+                "name": name_of(self.method),
+                **settings_of(self.method),
+                **_own_code(*type(self.method).__mro__),
+            },
+            "stream": {
+                "name": self.stream.name,
+                **self.stream.settings,
+                **({} if self.reseed else {"seed": self.stream.seed}),
+            },
             "net": describe(self.net),
             "protocol": {"name": type(self.protocol).__name__.lower(), **settings_of(self.protocol)},
             "data": self.stream.fingerprint,
@@ -102,13 +110,19 @@ def build_module(net: NetLike, info: StreamInfo) -> nn.Module:
 def describe(net: NetLike) -> dict[str, Any]:
     """The network in words: its name and settings."""
     if isinstance(net, NetSpec):
-        return {"name": type(net).__module__.rpartition(".")[2], **settings_of(net)}
+        return {"name": type(net).__module__.rpartition(".")[2], **settings_of(net), **_own_code(type(net))}
     if isinstance(net, nn.Module):
         weights = hashlib.sha256()
         for tensor in net.state_dict().values():
             weights.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-        return {"name": type(net).__name__, "module": repr(net), "weights": weights.hexdigest()}
-    return {"name": getattr(net, "__name__", type(net).__name__), **_own_code(net)}
+        code = _own_code(*{type(m) for m in net.modules()})
+        return {"name": type(net).__name__, "module": repr(net), "weights": weights.hexdigest(), **code}
+    if isinstance(net, functools.partial):
+        return {**describe(net.func), "arguments": repr((net.args, net.keywords))}
+    if not inspect.isfunction(net):
+        return {"name": getattr(net, "__name__", type(net).__name__), **_own_code(net)}
+    captured = inspect.getclosurevars(net).nonlocals
+    return {"name": net.__name__, **_own_code(net), **({"captured": repr(captured)} if captured else {})}
 
 
 def pick_device(name: str) -> torch.device:
@@ -154,15 +168,18 @@ def code_version() -> str:
     return digest.hexdigest()[:16]
 
 
-def _own_code(thing: Any) -> dict[str, str]:
-    """The digest of a user's class or function; ours are covered by `code_version`."""
-    if thing.__module__.startswith("holdfast."):
-        return {}
+def _own_code(*things: Any) -> dict[str, str]:
+    """The digest of a user's classes or functions; ours are covered by `code_version`."""
+    known = ("holdfast", "torch", "builtins", "abc", "typing")
+    sources = sorted(_source(thing) for thing in things if thing.__module__.partition(".")[0] not in known)
+    return {"source": hashlib.sha256("\n".join(sources).encode()).hexdigest()[:16]} if sources else {}
+
+
+def _source(thing: Any) -> str:
     try:
-        source = inspect.getsource(thing)
+        return inspect.getsource(thing)
     except (OSError, TypeError):
-        source = repr(thing)
-    return {"source": hashlib.sha256(source.encode()).hexdigest()[:16]}
+        return repr(thing)
 
 
 def _check_outputs(net: Net, info: StreamInfo) -> None:

@@ -6,6 +6,8 @@ import json
 import os
 import re
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -18,6 +20,7 @@ from holdfast.types import Record
 
 SCHEMA = 1
 _ARRAYS = ("predictions", "labels")
+_UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)  # what a cut or foreign file raises
 
 
 def dumps(value: Any) -> str:
@@ -84,10 +87,11 @@ def read_record(folder: Path) -> Record:
             with np.load(folder / "predictions.npz", allow_pickle=False) as arrays:
                 predictions = dict(arrays)
         return from_json(values, predictions)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        if isinstance(error, BadInput):
-            raise
-        raise BadInput(f"{folder} does not hold a readable record: {str(error).splitlines()[0]}") from error
+    except BadInput:
+        raise
+    except (*_UNREADABLE, KeyError, TypeError, AttributeError) as error:
+        reason = str(error).splitlines() or [type(error).__name__]
+        raise BadInput(f"{folder} does not hold a readable record: {reason[0]}") from error
 
 
 def read_records(folder: Path) -> list[Record]:
@@ -98,7 +102,7 @@ def read_records(folder: Path) -> list[Record]:
     if not paths:
         raise BadInput(f"{folder} has no finished cells yet")
     records = [read_record(p.parent) for p in paths]
-    methods = json.loads((folder / "experiment.json").read_text()).get("order", [])
+    methods = _read_experiment(folder / "experiment.json").get("order", [])
     place = {name: i for i, name in enumerate(methods)}
     return sorted(records, key=lambda r: (place.get(r.method, len(place)), r.seed))
 
@@ -108,18 +112,27 @@ def claim(folder: Path, experiment: Mapping[str, Any]) -> None:
     path = folder / "experiment.json"
     new = json.loads(json.dumps(experiment))
     if path.exists():
-        try:
-            old = json.loads(path.read_text())
-        except (OSError, ValueError) as error:
-            raise BadInput(f"{path} cannot be read; choose another --out") from error
-        difference = _first_difference(old, new)
+        difference = _first_difference(_read_experiment(path), new)
         if difference is not None:
             where, was, now = difference
             raise BadInput(f"{folder} holds another experiment: {where} was {was}, is now {now}; choose another --out")
         return
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"{folder} exists and is not an output folder of Holdfast; choose another --out")
-    write_text(path, json.dumps(new, indent=2))
+    try:
+        write_text(path, json.dumps(new, indent=2))
+    except OSError as error:
+        raise BadInput(f"{folder} cannot be written to ({error.strerror}); choose another --out") from error
+
+
+def _read_experiment(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path} cannot be read; choose another --out") from error
+    if not isinstance(content, dict):
+        raise BadInput(f"{path} is not an experiment of Holdfast; choose another --out")
+    return content
 
 
 def _first_difference(old: Any, new: Any, where: str = "") -> tuple[str, str, str] | None:
@@ -129,6 +142,9 @@ def _first_difference(old: Any, new: Any, where: str = "") -> tuple[str, str, st
             if found:
                 return found
         return None
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = enumerate(zip(old, new, strict=True))
+        return next(filter(None, (_first_difference(a, b, f"{where}[{i}]") for i, (a, b) in pairs)), None)
     return None if old == new else (where, json.dumps(old), json.dumps(new))
 
 

@@ -1,0 +1,61 @@
+"""`holdfast audit DIR`: the audit cards of an output folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from holdfast.cli.words import print_json, print_table
+
+if TYPE_CHECKING:
+    from holdfast.metrics import Group
+
+
+def audit(
+    folder: Annotated[str, Argument(metavar="DIR", hidden=True)],
+    json: Annotated[bool, Option("--json", help="Print the cards as JSON.")] = False,
+) -> None:
+    """Show the audit cards of the output folder DIR.
+
+    They say which conditions of an honest evaluation each result met, as measured in its runs.
+    """
+    from holdfast.api import load
+    from holdfast.metrics import group
+    from holdfast.report import words
+    from holdfast.report.card import lines, tally
+
+    groups = group(load(folder).records)
+    if json:
+        print_json({"schema": 1, "cards": {g.label: _card(g) for g in groups}})
+        return
+    for i, each in enumerate(groups):
+        if i:
+            print()
+        found = lines(each)
+        seeds = ", ".join(map(str, each.seeds))
+        print(f"{each.label} ({each.scenario} scenario, task label {words.label_given(each)}; seed {seeds})")
+        print_table(["condition", "measured", "", "note"], [[c.label, c.value, c.met, c.note] for c in found])
+        print(tally(found))
+
+
+def _card(group: Group) -> dict[str, Any]:
+    """Every line with its value and verdict for each seed, in order of seeds."""
+    keys = dict.fromkeys(key for record in group.records for key in record.card)
+    return {
+        "method": group.first.method,
+        "scenario": group.scenario,
+        "task_label_given": group.task_label_given,
+        "seeds": group.seeds,
+        "lines": {key: _line([record.card.get(key, {}) for record in group.records]) for key in keys},
+    }
+
+
+def _line(seeds: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "label": seeds[0].get("label"),
+        "unit": seeds[0].get("unit"),
+        "values": [line.get("value") for line in seeds],
+        "met": [line.get("met") for line in seeds],
+        "notes": [line.get("note") for line in seeds],
+    }

@@ -1,0 +1,133 @@
+"""A scikit-learn estimator around any method: `partial_fit` is one more task."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from holdfast.api import as_method, as_net, as_protocol
+from holdfast.audit import Lease
+from holdfast.data import as_dataset
+from holdfast.engine import Net, batches, optimiser
+from holdfast.errors import BadInput
+from holdfast.protocols import fresh
+from holdfast.seeds import generator, seed_for, seeded
+from holdfast.sweep.cell import build_module, one_thread, pick_device
+from holdfast.types import Part, StreamInfo, as_float
+
+
+class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Learns new classes or new data without the old ones, by any method of Holdfast.
+
+    Every `partial_fit` is a task, after which its data are gone. Classes may come later: outputs are reserved for
+    `max_classes` of them, and predictions are among those seen.
+
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = ContinualClassifier("er", max_classes=10)
+    >>> for low in (0, 5):
+    ...     now = (y >= low) & (y < low + 5)
+    ...     model = model.partial_fit(X[now] / 16, y[now])
+    >>> model.score(X / 16, y) > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        method: Any = "er",
+        net: Any = "mlp",
+        protocol: Any = "epochs",
+        max_classes: int = 100,
+        seed: int = 0,
+        device: str = "auto",
+    ) -> None:
+        self.method = method
+        self.net = net
+        self.protocol = protocol
+        self.max_classes = max_classes
+        self.seed = seed
+        self.device = device
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Start anew and learn one task."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        return self.partial_fit(X, y)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, task: int | None = None) -> Self:
+        """Learn one more task. `classes` may announce later classes; `task` is its descriptor (default: the next)."""
+        data = as_dataset((X, y, X, y), self.seed)
+        names = np.asarray(y).reshape(-1)
+        if "learner_" not in vars(self):
+            self._start(data.shape)
+        if data.shape != self.info_.shape:
+            raise BadInput(f"X has examples of shape {data.shape}, but the model was fitted with {self.info_.shape}")
+        self._meet(names if classes is None else np.concatenate([np.asarray(classes), names]))
+        if task is not None and task < self.task_:
+            raise BadInput(f"task {task} is over: the model is at task {self.task_}; its data are gone")
+        self.task_ = self.task_ + 1 if task is None else task
+        labels = torch.tensor(self.index_)[np.searchsorted(self.classes_, names)]
+        self._learn(Part(data.x, torch.arange(len(labels)), labels))
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Logits of the classes seen, in the order of `classes_`."""
+        check_is_fitted(self, "learner_")
+        x = as_float(as_dataset((X, np.zeros(len(X), int), X, np.zeros(len(X), int)), self.seed).x)
+        with torch.inference_mode(), one_thread():
+            logits = torch.cat([self.learner_.predict(part.to(self.device_), None).cpu() for part in x.split(1000)])
+        return logits[:, self.index_].numpy()
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        logits = torch.from_numpy(self.decision_function(X))
+        return logits.softmax(-1).numpy()
+
+    def predict(self, X: Any) -> np.ndarray:
+        best = self.decision_function(X).argmax(1)
+        return self.classes_[best]
+
+    def _start(self, shape: tuple[int, ...]) -> None:
+        self.device_ = pick_device(self.device)
+        everything = tuple(range(self.max_classes))
+        self.info_ = StreamInfo("partial_fit", "class", shape, self.max_classes, (everything,))
+        self.protocol_ = as_protocol(self.protocol)
+        self.learner_ = fresh(as_method(self.method))
+        if self.learner_.needs_task or self.learner_.mixes:
+            raise BadInput(f"method {self.method!r} cannot be used here: it needs the task label or all tasks at once")
+        recipe = as_net(self.net)
+        with seeded(seed_for(self.seed, "weights")):
+            net = Net(build_module(recipe, self.info_).to(self.device_))
+        p = self.protocol_
+        descent = optimiser(p.optimiser, p.lr, p.momentum, p.decay)
+        self.learner_.start(net, descent, self.info_, generator(self.seed, "learner"))
+        self.classes_, self.index_, self.task_ = np.array([]), [], -1
+
+    def _meet(self, names: np.ndarray) -> None:
+        """Give classes that are new the next free outputs; `classes_` stays sorted, as scikit-learn wants."""
+        known = dict(zip(self.classes_.tolist(), self.index_, strict=True))
+        for name in np.unique(names).tolist():
+            known.setdefault(name, len(known))
+        if len(known) > self.max_classes:
+            raise BadInput(f"{len(known)} classes were seen, but outputs are reserved for {self.max_classes}")
+        ordered = sorted(known)
+        self.classes_ = np.array(ordered)
+        self.index_ = [known[name] for name in ordered]
+
+    def _learn(self, part: Part) -> None:
+        learner, p = self.learner_, self.protocol_
+        part = part.to(self.device_, {})
+        lease = Lease(0, part, part.take(torch.zeros(0, dtype=torch.long)))
+        rng = generator(self.seed, "batches", task=self.task_)
+        with one_thread(), seeded(seed_for(self.seed, "training", task=self.task_)):
+            learner.begin(None if p.single_pass else lease)
+            kept = lease.kept()
+            for _ in range(p.passes):
+                for batch in batches(part, p.batch, rng, self.task_, kept):
+                    learner.observe(batch)
+            learner.finish(lease)
+            learner.ready()
+        lease.close()

@@ -1,0 +1,256 @@
+"""The weight vector: views, mixed losses, growth, freezing, state."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from holdfast.engine import Net, optimiser
+from holdfast.errors import BadInput
+
+ALL = pytest.mark.parametrize("module", ["mlp", "conv", "resnet", "tied"], indirect=True)
+OPTIMISERS = pytest.mark.parametrize("name", ["sgd", "momentum", "adam"])
+
+
+def same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+
+
+def train(net: Net, name: str, examples, steps: int, decay: float = 0.01) -> None:
+    descent = optimiser(name, 0.05, decay=decay)
+    for step in range(steps):
+        x, y = examples(8, seed=step)
+        net.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        descent.step(net)
+
+
+@ALL
+def test_parameters_and_gradients_are_views_of_two_buffers(module):
+    values = [p.detach().clone() for p in module.parameters()]
+    net = Net(module)
+    assert net.size == sum(v.numel() for v in values)
+    assert torch.equal(net.theta, torch.cat([v.flatten() for v in values]))
+    assert all(same_memory(p, net.theta) and same_memory(p.grad, net.grad) for p in module.parameters())
+    assert same_memory(net.theta.grad, net.grad)
+    net.set(torch.zeros(net.size))
+    assert all(not p.any() for p in module.parameters())
+
+
+@ALL
+def test_a_loss_over_outputs_and_theta_has_the_per_parameter_gradients(module, examples):
+    twin = copy.deepcopy(module)
+    net = Net(module)
+    x, y = examples(6)
+    for times in (1, 2):  # the second time the buffers already hold something
+        net.zero_grad()
+        (F.cross_entropy(net(x), y) + (net.theta**2).sum() + net.theta.sin().sum()).backward()
+        twin.zero_grad()
+        penalty = sum((p**2).sum() + p.sin().sum() for p in twin.parameters())
+        (F.cross_entropy(twin(x), y) + penalty).backward()
+        expected = torch.cat([p.grad.flatten() for p in twin.parameters()])
+        torch.testing.assert_close(net.grad, expected, rtol=1e-5, atol=1e-6, msg=f"pass {times}")
+
+
+def test_double_weights_are_refused_by_name():
+    with pytest.raises(BadInput, match=r"must all be float32, not torch\.float64"):
+        Net(nn.Linear(2, 2).double())
+
+
+@pytest.mark.parametrize("module", ["conv", "tied"], indirect=True)
+def test_unflatten_writes_through_under_the_modules_own_names(module):
+    net = Net(module)
+    vector = torch.zeros(net.size)
+    views = net.unflatten(vector)
+    assert {k: v.shape for k, v in views.items()} == {k: p.shape for k, p in module.named_parameters()}
+    for i, view in enumerate(views.values()):
+        view.fill_(i)
+    sizes = [p.numel() for p in module.parameters()]
+    assert torch.equal(vector, torch.arange(len(sizes)).float().repeat_interleave(torch.tensor(sizes)))
+
+
+def test_growth_keeps_old_bits_and_places_and_appends(growing, examples):
+    train(growing, "sgd", examples, 3)
+    before, places = growing.theta.detach().clone(), growing.unflatten(torch.arange(growing.size))
+    growing.grow("first", seed=1)
+    growing.grow("ab", seed=2)
+    assert growing.size == len(before) + (6 * 5 + 5) + 10 + (5 * 5 + 5) + (6 * 2 + 2) + 4 + (2 * 5 + 5)
+    assert torch.equal(growing.theta[: len(before)], before)
+    later = growing.unflatten(torch.arange(growing.size))
+    assert all(torch.equal(later[name], where) for name, where in places.items())
+    assert all(same_memory(p, growing.theta) and same_memory(p.grad, growing.grad) for p in growing.module.parameters())
+
+
+def test_a_part_depends_on_its_seed_alone_and_leaves_the_global_generator_alone(growing):
+    twin = growing.copy()
+    state = torch.get_rng_state()
+    growing.grow("a", seed=1)
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.rand(10)
+    twin.grow("a", seed=1)
+    assert torch.equal(growing.theta, twin.theta)
+    assert not torch.equal(growing.theta[-10:], growing.fresh(0).theta[-10:])
+
+
+def test_only_growing_modules_grow():
+    with pytest.raises(TypeError, match="a Linear cannot grow: derive it from"):
+        Net(nn.Linear(2, 2)).grow("a", seed=0)
+
+
+@OPTIMISERS
+def test_optimiser_state_after_growth_equals_torch_with_a_new_parameter_group(name, growing, examples):
+    growing.grow("old", seed=1)
+    reference = copy.deepcopy(growing.module)
+    kinds = {
+        "sgd": lambda p: torch.optim.SGD(p, 0.05, weight_decay=0.01),
+        "momentum": lambda p: torch.optim.SGD(p, 0.05, momentum=0.9, weight_decay=0.01),
+        "adam": lambda p: torch.optim.Adam(p, 0.05, weight_decay=0.01),
+    }
+    theirs, ours = kinds[name](list(reference.parameters())), optimiser(name, 0.05, decay=0.01)
+    for step in range(30):
+        if step in (7, 19):
+            part = f"part{step}"
+            growing.grow(part, seed=step)
+            reference.parts[part] = copy.deepcopy(growing.module.parts[part])
+            theirs.add_param_group({"params": list(reference.parts[part].parameters())})
+        x, y = examples(8, seed=step)
+        growing.zero_grad()
+        F.cross_entropy(growing(x), y).backward()
+        ours.step(growing)
+        theirs.zero_grad()
+        F.cross_entropy(reference(x), y).backward()
+        theirs.step()
+    values = dict(reference.named_parameters())
+    for key, view in growing.unflatten(growing.theta.detach()).items():
+        torch.testing.assert_close(view, values[key].detach(), rtol=2e-4, atol=2e-5)
+
+
+@OPTIMISERS
+def test_frozen_entries_never_move_and_the_rest_does(name, growing, examples):
+    growing.grow("a", seed=1)
+    growing.freeze()
+    growing.grow("b", seed=2)
+    frozen = growing.frozen.clone()
+    assert int((~frozen).sum()) == 6 * 1 + 1 + 2 + 1 * 5 + 5
+    before = growing.theta.detach().clone()
+    train(growing, name, examples, 20)
+    moved = growing.theta.detach() != before
+    assert not moved[frozen].any()
+    assert moved[~frozen].float().mean() > 0.5
+
+
+@OPTIMISERS
+def test_entries_frozen_in_mid_flight_stop_at_once(name, growing, examples):
+    """Momentum gathered before the freeze must not carry them on."""
+    growing.grow("a", seed=1)
+    descent = optimiser(name, 0.05, decay=0.01)
+    for step in range(10):
+        if step == 5:
+            growing.freeze("a")
+            held = growing.theta.detach().clone()
+        x, y = examples(8, seed=step)
+        growing.zero_grad()
+        F.cross_entropy(growing(x), y).backward()
+        descent.step(growing)
+    inside = {k for k in growing.unflatten(held) if k.startswith("parts.a.")}
+    now, then = growing.unflatten(growing.theta.detach()), growing.unflatten(held)
+    assert {k for k in now if torch.equal(now[k], then[k])} == inside
+
+
+@OPTIMISERS
+def test_parameters_that_come_without_gradient_are_frozen(name, examples):
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Flatten(), nn.Linear(64, 6), nn.ReLU(), nn.Linear(6, 5))
+    module[1].requires_grad_(False)
+    net = Net(module)
+    before = net.theta.detach().clone()
+    train(net, name, examples, 10)
+    assert torch.equal(net.theta[: 65 * 6], before[: 65 * 6])
+    assert (net.theta[65 * 6 :] != before[65 * 6 :]).all()
+
+
+def test_copy_is_independent_and_equal_also_after_growth(growing, examples):
+    growing.grow("a", seed=1)
+    growing.freeze("a")
+    twin = growing.copy()
+    x, _ = examples(4)
+    assert torch.equal(twin.theta, growing.theta)
+    assert torch.equal(twin.frozen, growing.frozen)
+    assert list(twin.unflatten(twin.theta)) == list(growing.unflatten(growing.theta))
+    before = growing.theta.detach().clone()
+    train(twin, "sgd", examples, 3)
+    twin.freeze()
+    assert torch.equal(growing.theta, before)
+    assert not growing.frozen.all()
+    assert not growing.grad.any()
+    with growing.evaluating(), twin.evaluating():
+        assert not torch.allclose(twin(x), growing(x))
+
+
+def test_fresh_is_new_weights_by_seed_of_the_same_kind():
+    net = Net(nn.Linear(4, 3), lambda: nn.Linear(4, 3))
+    assert torch.equal(net.fresh(1).theta, net.fresh(1).theta)
+    assert not torch.equal(net.fresh(1).theta, net.fresh(2).theta)
+    assert not torch.equal(net.fresh(1).theta, net.theta)
+
+
+@pytest.mark.parametrize("parts", [[], ["a"], ["a", "bb", "ccc"], ["z", "bb"]])
+def test_state_goes_back_and_forth_over_growth(parts, growing, examples):
+    """A network with parts a and bb takes the state of one with other parts: fewer, more, or different ones."""
+    other = growing.fresh(9)
+    for part in parts:
+        other.grow(part, seed=5)
+    train(other, "sgd", examples, 3)  # moves batch statistics, too
+    other.freeze()
+    state = other.state()
+    for part in ("a", "bb"):
+        growing.grow(part, seed=1)
+    growing.load(state)
+    x, _ = examples(4)
+    assert list(growing.module.parts) == parts
+    assert torch.equal(growing.theta, other.theta)
+    assert torch.equal(growing.frozen, other.frozen)
+    with growing.evaluating(), other.evaluating():
+        assert torch.equal(growing(x), other(x))
+    assert all(same_memory(p, growing.theta) for p in growing.module.parameters())
+
+
+def test_state_is_a_copy_and_has_the_buffers(growing, examples):
+    state = growing.state()
+    before = {k: v.clone() for k, v in state["buffers"].items()}
+    train(growing, "sgd", examples, 2)
+    assert all(torch.equal(state["buffers"][k], v) for k, v in before.items())
+    assert growing.state()["buffers"]["trunk.2.num_batches_tracked"] == 2
+    growing.load(state)
+    assert growing.module.trunk[2].num_batches_tracked == 0
+    train(growing, "sgd", examples, 2)
+    assert state["buffers"]["trunk.2.num_batches_tracked"] == 0
+
+
+def test_evaluating_restores_each_modules_mode_also_after_an_error(growing, examples):
+    growing.module.trunk.eval()  # a trunk that is held in eval mode while the rest trains
+    modes = {name: m.training for name, m in growing.module.named_modules()}
+    assert set(modes.values()) == {True, False}
+
+    def fail() -> None:
+        with growing.evaluating():
+            assert not any(m.training for m in growing.module.modules())
+            assert not torch.is_grad_enabled()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert {name: m.training for name, m in growing.module.named_modules()} == modes
+    assert torch.is_grad_enabled()
+
+
+def test_a_part_may_share_weights_with_the_trunk(growing):
+    """Tied weights keep the place they had first, also in a copy."""
+    growing.grow("a", seed=1)
+    tied = nn.Linear(6, 5)
+    tied.weight = growing.module.base.weight
+    growing.module.parts["tied"] = tied
+    growing._lay()
+    assert torch.equal(growing.copy().theta, growing.theta)

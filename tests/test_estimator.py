@@ -1,0 +1,83 @@
+"""The scikit-learn face of Holdfast."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+import holdfast as hf
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X / 16, y
+
+
+def parts(digits):
+    X, y = digits
+    for low in (0, 5):
+        now = (y >= low) & (y < low + 5)
+        yield X[now], y[now]
+
+
+def test_classes_that_come_later_are_learned_and_the_old_ones_kept(digits):
+    scores = {}
+    for name in ("finetune", "er"):
+        model = hf.ContinualClassifier(name, max_classes=12)
+        for X, y in parts(digits):
+            model.partial_fit(X, y)
+        scores[name] = model.score(*digits)
+    assert scores["er"] > 0.8 and scores["finetune"] < 0.6
+
+
+def test_predictions_are_among_the_classes_seen_whatever_their_names(digits):
+    X, y = digits
+    names = np.array([f"digit {9 - c}" for c in y])  # sorted differently from the numbers
+    now = y < 3
+    model = hf.ContinualClassifier("finetune").partial_fit(X[now], names[now])
+    assert set(model.predict(X)) <= {"digit 9", "digit 8", "digit 7"}
+    assert model.score(X[now], names[now]) > 0.9
+    assert model.predict_proba(X[:5]).shape == (5, 3)
+    np.testing.assert_allclose(model.predict_proba(X[:5]).sum(1), 1, rtol=1e-5)
+
+
+def test_clone_params_and_pipeline(digits):
+    model = hf.ContinualClassifier(hf.method("ewc", strength=3), seed=4)
+    twin = clone(model)
+    assert twin.get_params()["seed"] == 4 and twin.get_params()["method"].strength == 3
+    X, y = digits
+    fitted = make_pipeline(MinMaxScaler(), hf.ContinualClassifier("finetune")).fit(X, y)
+    assert fitted.score(X, y) > 0.9
+
+
+def test_same_seed_same_model(digits):
+    X, y = digits
+    first, again = (hf.ContinualClassifier("er", seed=1).fit(X, y).decision_function(X) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+
+
+def test_fit_starts_anew(digits):
+    X, y = digits
+    model = hf.ContinualClassifier("finetune").fit(X[y < 2], y[y < 2])
+    assert model.fit(X[y > 7], y[y > 7]).classes_.tolist() == [8, 9]
+
+
+def test_bad_input_is_refused(digits):
+    X, y = digits
+    with pytest.raises(NotFittedError):
+        hf.ContinualClassifier().predict(X)
+    with pytest.raises(hf.BadInput, match="reserved for 5"):
+        hf.ContinualClassifier(max_classes=5).fit(X, y)
+    with pytest.raises(hf.BadInput, match="needs the task label"):
+        hf.ContinualClassifier("independent").fit(X, y)
+    model = hf.ContinualClassifier("finetune").fit(X[:50], y[:50])
+    with pytest.raises(hf.BadInput, match="shape"):
+        model.partial_fit(X[:, :10], y)
+    with pytest.raises(hf.BadInput, match="task 0 is over"):
+        model.partial_fit(X[:50], y[:50]).partial_fit(X[:50], y[:50], task=0)
