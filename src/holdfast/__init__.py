@@ -6,17 +6,20 @@ print(hf.compare(["finetune", "ewc", "gem"], stream, seeds=3))
 """
 
 import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 # Before torch and its BLAS start: idle threads sleep instead of spinning, and one process uses one thread.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from holdfast.api import Comparison, compare, load, method, net, protocol, run, stream
-from holdfast.engine import Growing, Memory, Net
-from holdfast.errors import BadInput, PastDataError, RunFailed
-from holdfast.estimator import ContinualClassifier
-from holdfast.methods import Learner
-from holdfast.types import Batch, Record, Stream, StreamInfo, Task
+if TYPE_CHECKING:
+    from holdfast.api import Comparison, compare, load, method, net, protocol, run, stream
+    from holdfast.engine import Growing, Memory, Net
+    from holdfast.errors import BadInput, PastDataError, RunFailed
+    from holdfast.estimator import ContinualClassifier
+    from holdfast.methods import Learner
+    from holdfast.types import Batch, Record, Stream, StreamInfo, Task
 
 __version__ = "0.1.0"
 
@@ -25,3 +28,20 @@ __all__ = [
     "Record", "RunFailed", "Stream", "StreamInfo", "Task", "compare", "load", "method", "net", "protocol", "run",
     "stream",
 ]  # fmt: skip
+
+_ROOMS = ("errors", "types", "api", "methods", "engine", "estimator")  # where the public names live
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when first used: the command line answers a mistake without waiting for torch."""
+    if name in __all__:
+        for room in _ROOMS:
+            module = import_module(f"holdfast.{room}")
+            if name in vars(module):
+                globals()[name] = getattr(module, name)
+                return globals()[name]
+    raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

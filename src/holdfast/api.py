@@ -166,11 +166,10 @@ def _experiment(cells: Sequence[Cell]) -> Mapping[str, Any]:
     """The content of experiment.json: every resolved setting, versions, data fingerprints, the cells in order."""
     settings = [cell.settings() for cell in cells]
     unique = [s for i, s in enumerate(settings) if s not in settings[:i]]
-    order = list(dict.fromkeys(s["method"]["name"] for s in unique))
     return {
         "schema": 1,
         "runs": unique,
         "seeds": sorted({cell.seed for cell in cells}),
-        "order": order,
+        "cells": [cell.name for cell in cells],
         "versions": versions(),
     }

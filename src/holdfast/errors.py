@@ -22,7 +22,7 @@ class RunFailed(RuntimeError):
     """A run went wrong while it ran, e.g. its loss became NaN; other runs are not affected."""
 
 
-def unknown(word: str, given: str, valid: Iterable[str]) -> str:
+def unknown(word: str, given: str, valid: Iterable[str], where: str = "") -> str:
     """The sentence for a name that does not exist, with the nearest one that does.
 
     >>> unknown("method", "gme", ["gem", "ewc"])
@@ -33,5 +33,5 @@ def unknown(word: str, given: str, valid: Iterable[str]) -> str:
     names = sorted(valid)
     near = get_close_matches(given, names, n=1, cutoff=0.5)
     if near:
-        return f"unknown {word} {given!r}; did you mean {near[0]!r}?"
-    return f"unknown {word} {given!r}; choose from {', '.join(names)}"
+        return f"unknown {word} {given!r}{where}; did you mean {near[0]!r}?"
+    return f"unknown {word} {given!r}{where}; choose from {', '.join(names)}"

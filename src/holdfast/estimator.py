@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from holdfast.api import as_method, as_net, as_protocol
 from holdfast.audit import Lease
 from holdfast.data import as_dataset
-from holdfast.engine import Net, batches, optimiser
+from holdfast.engine import Net, batches
 from holdfast.errors import BadInput
 from holdfast.protocols import fresh
 from holdfast.seeds import generator, seed_for, seeded
@@ -35,6 +35,10 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> model.score(X / 16, y) > 0.8
     True
     """
+
+    classes_: np.ndarray  # seen so far, sorted
+    index_: list[int]  # the output of each of them
+    task_: int
 
     def __init__(
         self,
@@ -101,9 +105,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         recipe = as_net(self.net)
         with seeded(seed_for(self.seed, "weights")):
             net = Net(build_module(recipe, self.info_).to(self.device_))
-        p = self.protocol_
-        descent = optimiser(p.optimiser, p.lr, p.momentum, p.decay)
-        self.learner_.start(net, descent, self.info_, generator(self.seed, "learner"))
+        self.learner_.start(net, self.protocol_.descent(), self.info_, generator(self.seed, "learner"))
         self.classes_, self.index_, self.task_ = np.array([]), [], -1
 
     def _meet(self, names: np.ndarray) -> None:

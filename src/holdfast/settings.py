@@ -151,7 +151,7 @@ def faults_in(cls: type, values: Mapping[str, Any], owner: str) -> list[str]:
     for name, value in values.items():
         if name not in kinds:
             found.append(
-                unknown(f"setting of {owner}", name, kinds)
+                unknown("setting", name, kinds, f" of {owner}")
                 if kinds
                 else f"unknown setting {name!r}: {owner} has no settings"
             )

@@ -1,14 +1,13 @@
 """Gradients of many groups at once, and the Fisher information, against plain loops."""
 
 import copy
-import sys
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from holdfast.engine import Net, cross_entropy, fisher, restrict
+from holdfast.engine import Net, cross_entropy, fisher, gradients, restrict
 from holdfast.engine.gradients import linear_chain
 from holdfast.engine.penalty import quadratic
 from holdfast.types import Batch
@@ -81,7 +80,7 @@ class Scaled(nn.Sequential):
 
 
 def weight_normed():
-    return nn.Sequential(nn.Flatten(), nn.utils.parametrizations.weight_norm(nn.Linear(64, 5)))
+    return nn.Sequential(nn.Flatten(), nn.utils.weight_norm(nn.Linear(64, 5)))
 
 
 def half_frozen():
@@ -90,6 +89,7 @@ def half_frozen():
     return module
 
 
+@pytest.mark.filterwarnings("ignore:.*weight_norm.*:FutureWarning")
 @pytest.mark.parametrize("build", [lambda: Scaled(nn.Flatten(), nn.Linear(64, 5)), weight_normed, half_frozen])
 def test_modules_that_only_look_like_a_perceptron(build, examples):
     torch.manual_seed(0)
@@ -164,7 +164,8 @@ def test_fisher_depends_neither_on_chunks_nor_on_order(module, examples, monkeyp
     order = torch.randperm(17)
     assert close(fisher(net, Batch(x[order], y[order]), None), whole)
     for rows in (1, 4, 17):
-        monkeypatch.setattr(sys.modules["holdfast.engine.fisher"], "CHUNK_BYTES", rows * 4 * net.size)
+        monkeypatch.setattr(gradients, "CHUNK_BYTES", rows * 4 * net.size)
+        monkeypatch.setattr(gradients, "CHUNK_ROWS", rows)
         assert close(fisher(net, Batch(x, y), None), whole)
 
 
@@ -190,7 +191,7 @@ def test_sampled_fisher_is_the_expectation_over_the_models_own_labels():
     n = 20_000
     batch = Batch(torch.zeros(n, 1), torch.zeros(n, dtype=torch.long))
     got = fisher(net, batch, None, "sampled", torch.Generator().manual_seed(0))
-    assert (got[3:] - p * (1 - p)).abs().max() < 0.005  # measured 0.0021; the standard error is 0.003 or less
+    assert (got[3:] - p * (1 - p)).abs().max() < 0.008  # measured 0.0006 to 0.0036 over 8 seeds
     assert not got[:3].any()
 
 

@@ -86,6 +86,14 @@ def test_the_step_leaves_the_gradient_alone():
     assert torch.equal(net.grad, torch.arange(8.0))
 
 
+def test_gradients_that_bypass_the_vector_are_an_error_and_not_a_standstill():
+    net, sgd = Net(torch.nn.Linear(3, 2)), optimiser("sgd", 0.1)
+    net.module.zero_grad()  # sets every parameter's gradient to None
+    net(torch.ones(1, 3)).sum().backward()
+    with pytest.raises(RuntimeError, match=r"call net\.zero_grad\(\)"):
+        sgd.step(net)
+
+
 def test_adam_after_a_rollback_steps_every_entry_once():
     """Entries 0-20 were born at step 0, 20-30 at step 1; rolled back to 10, then grown to 30 again."""
     adam, lr = Adam(0.1), 0.1

@@ -33,8 +33,8 @@ def audit(
         if i:
             print()
         found = lines(each)
-        seeds = ", ".join(map(str, each.seeds))
-        print(f"{each.label} ({each.scenario} scenario, task label {words.label_given(each)}; seed {seeds})")
+        seeds = f"seed{'s' if len(each.seeds) > 1 else ''} {', '.join(map(str, each.seeds))}"
+        print(f"{each.label} ({each.scenario} scenario, task label {words.label_given(each)}; {seeds})")
         print_table(["condition", "measured", "", "note"], [[c.label, c.value, c.met, c.note] for c in found])
         print(tally(found))
 

@@ -87,7 +87,8 @@ def verify(name: Name) -> int:
         print(f"{check.file}: {check.state}; {check.detail}")
     if not verdict.files:
         print(f"{name} is embedded: there are no files to compare")
-    print(verdict.detail)
+    lacking = any(check.state == "absent" for check in verdict.files)
+    print(f"not all of its files are there; run `holdfast data fetch {name}`" if lacking else verdict.detail)
     return 0 if verdict.published else FAILED
 
 

@@ -20,7 +20,7 @@ def demo(
     from holdfast.errors import BadInput
 
     asked = Asked(
-        methods="finetune,ewc,er,gem,joint",
+        methods=("finetune", "ewc", "er", "gem", "joint"),
         scenario="class,task",
         protocol="epochs",
         epochs="5",

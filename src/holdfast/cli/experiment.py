@@ -28,7 +28,7 @@ Given = defaultdict[str, dict[str, str]]  # owner ('' where none was named) -> s
 class Asked:
     """The options of `run` and `compare` as they were typed; None where the default is wanted."""
 
-    methods: str  # separated by commas
+    methods: tuple[str, ...]
     stream: str = "split"
     data: str = "digits"
     tasks: str | None = None
@@ -57,7 +57,7 @@ class Execution:
 def cells_of(asked: Asked, faults: list[str]) -> tuple[list[Cell], int | None]:
     """The cells of a command, stream by stream and method by method, and the number of jobs; adds to the faults."""
     given = _settings(asked, faults)
-    learners = _methods(_words(asked.methods), given, faults)
+    learners = _methods(asked.methods, given, faults)
     execution = _execution(asked, faults)
     cut = _streams(asked, given, execution.seeds[0], faults)
     net = _net(asked.net, given["net"], faults)
@@ -180,11 +180,11 @@ def _streams(asked: Asked, given: Given, seed: int, faults: list[str]) -> list[S
         for scenario in ([{"scenario": word} for word in scenarios] or [{}])
     ]
     with collected(faults):
-        data = as_dataset(asked.data, seed)
+        as_dataset(asked.data, seed)
         for spec in specs:
             if spec is not None:
                 with collected(faults):
-                    found.append(spec.cut(asked.stream, data, seed))
+                    found.append(spec.cut(asked.stream, asked.data, seed))
     return found
 
 
@@ -223,7 +223,7 @@ def _check(learners: Sequence[Learner], cut: Sequence[Stream], net: NetLike | No
     usual = protocols.make("online", {})
     for stream in cut:
         for learner in learners or [methods.make("finetune", {})]:
-            cell = Cell(learner, stream, net or nets.make("mlp", {}), usual, 0, "cpu")
+            cell = Cell(learner, stream, nets.make("mlp", {}) if net is None else net, usual, 0, "cpu")
             with collected(faults), own.guarded("the network"):
                 cell.check()
 

@@ -27,11 +27,9 @@ def default(cells: Sequence[Cell]) -> Path:
 
 def faults(folder: Path, fresh: bool) -> list[str]:
     """Why results cannot be kept there, as far as can be known before."""
-    there = next(p for p in (folder, *folder.absolute().parents) if p.exists())
-    if not there.is_dir():
-        return [f"{there} is a file, not a folder; choose another --out"]
-    if not os.access(there, os.W_OK | os.X_OK):
-        return [f"{there} cannot be written to; choose another --out"]
+    closed = unwritable(folder)
+    if closed:
+        return closed
     if not folder.is_dir() or not any(folder.iterdir()):
         return []
     if not (folder / "experiment.json").is_file():
@@ -39,6 +37,16 @@ def faults(folder: Path, fresh: bool) -> list[str]:
     foreign = sorted(path.name for path in folder.iterdir() if not _is_ours(path.name))
     if fresh and foreign:
         return [f"{folder} also holds {', '.join(foreign)}, so --fresh does not touch it; choose another --out"]
+    return []
+
+
+def unwritable(folder: Path) -> list[str]:
+    """Why nothing can be written to a folder, which need not exist yet."""
+    there = next(p for p in (folder, *folder.absolute().parents) if p.exists())
+    if not there.is_dir():
+        return [f"{there} is a file, not a folder; choose another --out"]
+    if not os.access(there, os.W_OK | os.X_OK):
+        return [f"{there} cannot be written to; choose another --out"]
     return []
 
 

@@ -14,9 +14,13 @@ def report(
 ) -> None:
     """Write the HTML report of the output folder DIR anew, from its records."""
     from holdfast.api import load
+    from holdfast.cli.folder import unwritable
     from holdfast.errors import BadInput
 
     target = Path(folder) / "report.html" if out is None else Path(out)
     if target.is_dir():
         raise BadInput(f"{target} is a folder; --out needs the name of a file")
-    print(f"report: {load(folder).report(target).resolve()}")
+    comparison = load(folder)
+    if faults := unwritable(target.parent):
+        raise BadInput(*faults)
+    print(f"report: {comparison.report(target).resolve()}")

@@ -61,12 +61,12 @@ def run(
     from holdfast.cli.perform import Output, perform
 
     methods, faults = _sorted_out(words or [], options_of(ctx))
-    if ctx.info_name == "run" and (len(methods) > 1 or "," in "".join(methods)):
+    if ctx.info_name == "run" and len(methods) > 1:
         faults.append(f"run takes one method; for several write `holdfast compare {','.join(methods)}`")
     elif not methods and not faults:
         faults.append(f"no method is given; write e.g. `holdfast {ctx.info_name} ewc`; see `holdfast list methods`")
     asked = Asked(
-        methods=",".join(methods),
+        methods=tuple(methods),
         stream=stream,
         data=data,
         tasks=tasks,
@@ -100,5 +100,5 @@ def _sorted_out(words: list[str], options: list[str]) -> tuple[list[str], list[s
         elif is_value:
             is_value = False
         else:
-            methods.append(word)
+            methods += [name.strip() for name in word.split(",") if name.strip()]
     return methods, faults

@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from holdfast.engine.gradients import CHUNK_BYTES, restrict
+from holdfast.engine.gradients import restrict
 from holdfast.engine.theta import Net
 from holdfast.types import Batch
 
@@ -30,11 +30,4 @@ def fisher(
             y = torch.multinomial(logits.softmax(-1).cpu(), 1, generator=rng).flatten().to(batch.y.device)
         else:
             y = batch.y
-        total = torch.zeros_like(net.theta)
-        chunk = max(1, CHUNK_BYTES // (4 * net.size))
-        for i in range(0, len(y), chunk):
-            n = len(y[i : i + chunk])
-            mask = None if allowed is None else allowed.expand(len(y), -1)[i : i + n]
-            g = net.gradients(batch.x[i : i + n, None], y[i : i + n, None], mask)  # (n, P)
-            total += g.square_().sum(0)
-    return total / len(y)
+        return net.summed_squares(batch.x, y, None if allowed is None else allowed.expand(len(y), -1)) / len(y)

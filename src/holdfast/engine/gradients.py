@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 CHUNK_BYTES = 2**27  # the per-example gradients of one chunk stay below 128 MB
+CHUNK_ROWS = 4096  # examples at once where their gradients are never written out
 
 
 def cross_entropy(logits: Tensor, y: Tensor, allowed: Tensor | None = None) -> Tensor:
@@ -26,12 +27,39 @@ def grouped_gradients(
     module: nn.Module, parameters: Sequence[nn.Parameter], x: Tensor, y: Tensor, allowed: Tensor | None
 ) -> Tensor:
     """(N, P) ∂/∂θ of the mean cross-entropy of each group; x (N, B, *shape), y (N, B), allowed (N, C) or None."""
-    chain = linear_chain(module)
-    if chain is not None and [id(p) for m in chain for p in (m.weight, m.bias)] == [id(p) for p in parameters]:
+    chain = _chain_in_order(module, parameters)
+    if chain is not None:
         return _chain_gradients(chain, x, y, allowed)
     if any(isinstance(m, nn.modules.batchnorm._BatchNorm) and m.training for m in module.modules()):
         return _one_by_one(module, parameters, x, y, allowed)
     return _vmapped(module, parameters, x, y, allowed)
+
+
+def summed_squares(
+    module: nn.Module, parameters: Sequence[nn.Parameter], x: Tensor, y: Tensor, allowed: Tensor | None
+) -> Tensor:
+    """(P,) Σ over examples of (∂CE/∂θ)²; x (n, *shape), y (n,), allowed (n, C) or None. Memory stays bounded."""
+    chain = _chain_in_order(module, parameters)
+    chunk = CHUNK_ROWS if chain is not None else max(1, CHUNK_BYTES // (4 * sum(p.numel() for p in parameters)))
+    total: Tensor | None = None
+    for i in range(0, len(y), chunk):
+        xs, ys, masks = x[i : i + chunk], y[i : i + chunk], None if allowed is None else allowed[i : i + chunk]
+        if chain is not None:
+            squares = _chain_squares(chain, xs, ys, masks)
+        else:
+            squares = grouped_gradients(module, parameters, xs[:, None], ys[:, None], masks).square_().sum(0)
+        total = squares if total is None else total.add_(squares)
+    if total is None:
+        raise ValueError("there are no examples to take gradients of")
+    return total
+
+
+def _chain_in_order(module: nn.Module, parameters: Sequence[nn.Parameter]) -> list[nn.Linear] | None:
+    """The module's linear chain, if its parameters lie in θ as the chain has them."""
+    chain = linear_chain(module)
+    if chain is None or [id(p) for m in chain for p in (m.weight, m.bias)] != [id(p) for p in parameters]:
+        return None
+    return chain
 
 
 def linear_chain(module: nn.Module) -> list[nn.Linear] | None:
@@ -53,26 +81,40 @@ def linear_chain(module: nn.Module) -> list[nn.Linear] | None:
 
 
 @torch.no_grad()
+def _back_propagated(
+    chain: list[nn.Linear], x: Tensor, y: Tensor, allowed: Tensor | None
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """(∂CE/∂output, input) of every layer, last layer first: (n, out) and (n, in), of the summed cross-entropy."""
+    inputs = [x.flatten(1)]
+    for layer in chain:
+        z = torch.addmm(layer.bias, inputs[-1], layer.weight.t())
+        inputs.append(z if layer is chain[-1] else z.relu_())
+    delta = restrict(inputs.pop(), allowed).softmax(-1)  # ∂CE/∂logits = softmax − onehot
+    delta[torch.arange(len(y), device=y.device), y] -= 1
+    for layer, a in zip(reversed(chain), reversed(inputs), strict=True):
+        yield delta, a
+        if layer is not chain[0]:
+            delta = torch.mm(delta, layer.weight).mul_(a > 0)
+
+
 def _chain_gradients(chain: list[nn.Linear], x: Tensor, y: Tensor, allowed: Tensor | None) -> Tensor:
     """Back-propagation by hand: the weights are shared, so only the last product is done per group."""
     n, b = y.shape
-    activations = [x.reshape(n * b, -1)]
-    for layer in chain:
-        z = torch.addmm(layer.bias, activations[-1], layer.weight.t())
-        activations.append(z if layer is chain[-1] else z.relu_())
-    logits = activations.pop()
-    if allowed is not None:
-        logits = restrict(logits, allowed.repeat_interleave(b, 0))
-    delta = logits.softmax(-1)  # (N·B, C); ∂CE/∂logits = (softmax − onehot) / B
-    delta[torch.arange(n * b, device=delta.device), y.flatten()] -= 1
-    delta /= b
-    pieces: list[Tensor] = []  # last layer first
-    for layer, a in zip(reversed(chain), reversed(activations), strict=True):
-        d = delta.view(n, b, -1)
+    allowed = None if allowed is None else allowed.repeat_interleave(b, 0)
+    pieces: list[Tensor] = []
+    for delta, a in _back_propagated(chain, x.flatten(0, 1), y.flatten(), allowed):
+        d = delta.view(n, b, -1) / b
         pieces += [d.sum(1), torch.bmm(d.transpose(1, 2), a.view(n, b, -1)).flatten(1)]
-        if layer is not chain[0]:
-            delta = torch.mm(delta, layer.weight).mul_(a > 0)
     return torch.cat(pieces[::-1], 1)
+
+
+def _chain_squares(chain: list[nn.Linear], x: Tensor, y: Tensor, allowed: Tensor | None) -> Tensor:
+    """Σ_n of the squared gradients of each example: (δ aᵀ)² = δ² (a²)ᵀ, so one product per layer and no (n, P)."""
+    pieces: list[Tensor] = []
+    for delta, a in _back_propagated(chain, x, y, allowed):
+        squared = delta.square()
+        pieces += [squared.sum(0), torch.mm(squared.t(), a.square()).flatten()]
+    return torch.cat(pieces[::-1])
 
 
 def _vmapped(

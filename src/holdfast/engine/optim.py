@@ -23,6 +23,8 @@ class Optimiser(Plain):
 
     @torch.no_grad()
     def step(self, net: Net) -> None:
+        if not net.collects():
+            raise RuntimeError("the gradients are not in net.grad: call net.zero_grad(), not the module's zero_grad()")
         g = net.grad if self.decay == 0 else net.grad + self.decay * net.theta
         if net.frozen is not None:
             g = g.masked_fill(net.frozen, 0)

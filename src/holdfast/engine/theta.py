@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from holdfast.engine.gradients import grouped_gradients
+from holdfast.engine.gradients import grouped_gradients, summed_squares
 from holdfast.engine.state import State, Stateful
 from holdfast.errors import BadInput
 from holdfast.seeds import seeded
@@ -70,6 +70,11 @@ class Net(Stateful):
     def zero_grad(self) -> None:
         self.grad.zero_()
 
+    def collects(self) -> bool:
+        """Whether a backward pass still ends in `grad`; `module.zero_grad()` cuts the parameters off from it."""
+        first = self._laid[0].grad if self._laid else self.grad
+        return first is not None and first.data_ptr() == self.grad.data_ptr()
+
     def set(self, theta: Tensor) -> None:
         """θ ← theta, in place."""
         with torch.no_grad():
@@ -90,6 +95,10 @@ class Net(Stateful):
         x: (N, B, *shape), y: (N, B), allowed: (N, C) the outputs each group may use. With B = 1: per example.
         """
         return grouped_gradients(self.module, self._laid, x, y, allowed)
+
+    def summed_squares(self, x: Tensor, y: Tensor, allowed: Tensor | None = None) -> Tensor:
+        """(P,): Σ over the examples of their squared gradients. x: (n, *shape), y: (n,), allowed: (n, C)."""
+        return summed_squares(self.module, self._laid, x, y, allowed)
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from holdfast.engine import ClassRing, Memory, Net, Optimiser, Reservoir, TaskRing
+from holdfast.errors import BadInput
 from holdfast.methods.base import Learner
 from holdfast.settings import Count
 from holdfast.types import Batch, StreamInfo
@@ -44,8 +45,11 @@ class ER(Learner):
         return loss
 
     def _memory(self, info: StreamInfo) -> Memory:
+        shares = {"reservoir": 1, "class ring": info.classes, "task ring": info.tasks}[self.rule]
+        if self.memories < shares:
+            raise BadInput(f"memories of method 'er' must be at least {shares} for the rule {self.rule!r}")
         if self.rule == "class ring":
-            return ClassRing(max(1, self.memories // info.classes))
+            return ClassRing(self.memories // info.classes)
         if self.rule == "task ring":
             return TaskRing(0, total=self.memories)
         return Reservoir(self.memories)

@@ -59,18 +59,20 @@ def project(g: Tensor, G: Tensor, margin: float = 0.0) -> Tensor:
 
         v* = argmin_{v ≥ γ} ½ vᵀGGᵀv + (Gg)ᵀv,   g̃ = g + Gᵀv*
 
-    With v = u + γ and GGᵀ = AᵀA this is non-negative least squares, min_{u ≥ 0} ½‖Au − b‖². The margin γ acts only
-    when a constraint is violated; with γ = 0 the projection is exact.
+    Scaled to unit rows, with v = u + γ and GGᵀ = AᵀA, this is non-negative least squares, min_{u ≥ 0} ½‖Au − b‖².
+    The margin γ acts only when a constraint is violated; with γ = 0 the projection is exact.
     """
-    products = G @ g
-    if bool((products >= 0).all()):
+    if bool((G @ g >= 0).all()):
         return g
-    Q = (G @ G.T).double().cpu().numpy()  # GGᵀ, (K, K)
-    c = products.double().cpu().numpy() + margin * Q.sum(1)
+    norms = G.norm(dim=1)
+    alive = norms > torch.finfo(G.dtype).tiny  # a task whose loss is flat constrains nothing
+    if not bool(alive.any()):
+        return g
+    G, norms = G[alive] / norms[alive, None], norms[alive].double().cpu().numpy()
+    Q, c = (m.double().cpu().numpy() for m in (G @ G.T, G @ g))  # GGᵀ (K, K), Gg (K,)
+    c = c + Q @ (margin * norms)
     values, vectors = np.linalg.eigh(Q)
-    real = values > values.max() * 1e-12  # past gradients may depend linearly on each other
-    roots = np.sqrt(values[real])[:, None]
-    A = roots * vectors[:, real].T
-    b = -(vectors[:, real].T @ c)[:, None] / roots
-    v = nnls(A, b[:, 0])[0] + margin
+    real = values > 10 * len(Q) * torch.finfo(G.dtype).eps  # past gradients may depend linearly on each other
+    roots, vectors = np.sqrt(values[real]), vectors[:, real]
+    v = nnls(roots[:, None] * vectors.T, -(vectors.T @ c) / roots)[0] + margin * norms
     return g + torch.from_numpy(v).to(G) @ G

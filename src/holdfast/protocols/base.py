@@ -11,7 +11,7 @@ import numpy as np
 
 from holdfast import metrics
 from holdfast.audit import card
-from holdfast.engine import Net, OptimiserName, optimiser
+from holdfast.engine import Net, Optimiser, OptimiserName, optimiser
 from holdfast.methods import Learner
 from holdfast.protocols.session import Session, Watch, name_of, refuse_hidden_task
 from holdfast.settings import Count, Fraction, NonNegative, Positive, Whole, provenance, settings_of
@@ -41,11 +41,14 @@ class Protocol(ABC):
         """Whether the learner sees every example once, so that it gets no lease when a task begins."""
         return False
 
+    def descent(self) -> Optimiser:
+        """The optimiser, freshly made."""
+        return optimiser(self.optimiser, self.lr, self.momentum, self.decay)
+
     def run(self, learner: Learner, stream: Stream, net: Net, seed: int, watch: Watch | None = None) -> Session:
         """Show the stream to the learner and score it after every task."""
         refuse_hidden_task(learner, stream)
-        descent = optimiser(self.optimiser, self.lr, self.momentum, self.decay)
-        session = Session(learner, stream, net, descent, seed, watch)
+        session = Session(learner, stream, net, self.descent(), seed, watch)
         if learner.mixes:
             self._show_mixed(session)
         else:

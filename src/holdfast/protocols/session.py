@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -151,6 +152,10 @@ class Session:
         kept = lease.kept()
         n_rows = len(kept)
         rng = generator(self.seed, "batches", task=t)
+        if n_rows == 0:
+            raise RunFailed(
+                f"the method withheld all {len(part)} training rows of task {t}, so there is nothing to learn"
+            )
         steps = passes * -(-n_rows // batch)
         self.steps = steps
         counted = min(1, steps - 1)  # the step whose operations are counted; it and the warm-up before are not timed
@@ -164,6 +169,8 @@ class Session:
                     loss, per_step = count_flops(lambda each=each: learner.observe(each))  # type: ignore[misc]
                 else:
                     loss = learner.observe(each)
+                if loss is None:
+                    raise TypeError(f"{type(learner).__name__}.observe returned None; it must return the loss")
                 losses.append(loss)
                 done += 1
                 if len(losses) == CHECK_EVERY or done == steps:
@@ -203,7 +210,13 @@ class Session:
         return score(self.learner.predict, part, given, allowed, rows)
 
     def _curve(self, after_task: int, step: int, task: Task, s: Score) -> None:
-        row = {"after_task": after_task, "step": step, "task": task.t, "accuracy": s.accuracy, "loss": s.loss}
+        if math.isnan(s.loss):
+            raise RunFailed(
+                f"the predictions on task {task.t} became NaN in task {after_task} by step {step}; "
+                "try a smaller learning rate or strength"
+            )
+        loss = s.loss if math.isfinite(s.loss) else None
+        row = {"after_task": after_task, "step": step, "task": task.t, "accuracy": s.accuracy, "loss": loss}
         self.measured.curves.append(row)
 
 
@@ -245,7 +258,7 @@ class _Clock:
 
 
 def _check_finite(losses: list[Tensor], t: int, done: int) -> None:
-    values = torch.stack([loss.detach() for loss in losses])
+    values = torch.stack([torch.as_tensor(loss).detach() for loss in losses])
     wrong = (~torch.isfinite(values)).nonzero().flatten().tolist()
     if wrong:
         step = done - len(losses) + wrong[0] + 1

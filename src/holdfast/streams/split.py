@@ -52,7 +52,7 @@ class Split(StreamSpec):
         scenario = self.scenario or "class"
         plans, first = [], 0
         for size in sizes:
-            source = tuple(sorted(order[first : first + size]))
+            source = tuple(order[first : first + size])
             classes = tuple(range(size)) if scenario == "domain" else source
             plans.append(Plan("classes " + " ".join(data.classes[c] for c in source), source, classes))
             first += size

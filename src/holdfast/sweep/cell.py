@@ -23,7 +23,7 @@ from holdfast.errors import BadInput
 from holdfast.methods import Learner
 from holdfast.nets import NetSpec
 from holdfast.protocols import Protocol, Watch, fresh, name_of, record_of, refuse_hidden_task
-from holdfast.seeds import seed_for, seeded
+from holdfast.seeds import generator, seed_for, seeded
 from holdfast.settings import provenance, settings_of
 from holdfast.types import Record, Stream, StreamInfo
 
@@ -75,7 +75,9 @@ class Cell:
     def check(self) -> None:
         """Raise the faults that would stop this cell before its first step."""
         refuse_hidden_task(self.method, self.stream)
-        self._net(self.stream.info, torch.device("cpu"))
+        info = self.stream.info
+        net = self._net(info, torch.device("cpu"))
+        fresh(self.method).start(net, self.protocol.descent(), info, generator(self.seed, "check"))
 
     def run(self, watch: Watch | None = None) -> Record:
         device = pick_device(self.device)
@@ -131,8 +133,8 @@ def pick_device(name: str) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
         device = torch.device(name)
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
+        torch.zeros(1, device=device).item()  # a device that only pretends fails here
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise BadInput(f"device {name!r} is not available here; choose from auto, cpu, cuda, mps") from error
     return device
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty
@@ -51,20 +53,17 @@ def execute(
             tell(Event(i, outcome=results[i]))
     waiting = [i for i in range(len(cells)) if i not in results]
     jobs = min(jobs or os.cpu_count() or 1, len(waiting))
-    run = _in_processes if jobs > 1 else _here
-    for event in run(cells, waiting, jobs, folder):
+    events = _in_processes(cells, waiting, jobs, folder) if jobs > 1 else _here(cells, waiting, folder, tell)
+    for event in events:
         if event.outcome is not None:
             results[event.cell] = event.outcome
         tell(event)
     return [results[i] for i in range(len(cells))]
 
 
-def _here(cells: Sequence[Cell], waiting: list[int], jobs: int, folder: Path | None) -> Iterator[Event]:
-    events: list[Event] = []
+def _here(cells: Sequence[Cell], waiting: list[int], folder: Path | None, tell: Watcher) -> Iterator[Event]:
     for i in waiting:
-        outcome = _run_cell(cells[i], folder, lambda p, i=i: events.append(Event(i, p)))  # type: ignore[misc]
-        yield from events
-        events.clear()
+        outcome = _run_cell(cells[i], folder, lambda progress, i=i: tell(Event(i, progress)))  # type: ignore[misc]
         yield Event(i, outcome=outcome)
 
 
@@ -73,6 +72,7 @@ def _in_processes(cells: Sequence[Cell], waiting: list[int], jobs: int, folder: 
     context = multiprocessing.get_context(method)
     queue = context.Queue()
     pool = ProcessPoolExecutor(jobs, context, _initialise, (cells, folder, queue))
+    again: list[int] = []
     try:
         futures: dict[Future[Any], int] = {pool.submit(_work, i): i for i in waiting}
         while futures:
@@ -81,6 +81,9 @@ def _in_processes(cells: Sequence[Cell], waiting: list[int], jobs: int, folder: 
             for future in done:
                 i = futures.pop(future)
                 error = future.exception()
+                if isinstance(error, BrokenProcessPool) and len(waiting) > 1:
+                    again.append(i)
+                    continue
                 outcome = Failure(cells[i].name, f"its process died: {error}") if error else future.result()
                 yield Event(i, outcome=outcome)
     except BaseException:
@@ -89,6 +92,8 @@ def _in_processes(cells: Sequence[Cell], waiting: list[int], jobs: int, folder: 
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+    for i in again:  # one process died and took the pool along: each alone, so that only that one is lost
+        yield from _in_processes(cells, [i], 1, folder)
 
 
 def _drained(queue: Any) -> Iterator[Event]:
@@ -105,6 +110,7 @@ _shared: tuple[Sequence[Cell], Path | None, Any]
 
 def _initialise(cells: Sequence[Cell], folder: Path | None, queue: Any) -> None:
     global _shared
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business; it ends its workers
     _shared = (cells, folder, queue)
 
 
@@ -119,6 +125,7 @@ def _run_cell(cell: Cell, folder: Path | None, watch: Callable[[Progress], None]
         record = cell.run(watch)
         if home is not None:
             write_record(record, home)
+            (home / "error.txt").unlink(missing_ok=True)  # of an earlier try
         return record
     except (RunFailed, BadInput) as error:
         return Failure(cell.name, str(error))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tempfile
 import zipfile
 import zlib
@@ -20,7 +19,8 @@ from holdfast.types import Record
 
 SCHEMA = 1
 _ARRAYS = ("predictions", "labels")
-_UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error)  # what a cut or foreign file raises
+# What a cut, spoiled or foreign file raises; a spoiled header may also ask for an unknown method or for all memory.
+_UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
 
 
 def dumps(value: Any) -> str:
@@ -98,13 +98,11 @@ def read_records(folder: Path) -> list[Record]:
     """All finished records below an output folder, in a stable order."""
     if not (folder / "experiment.json").is_file():
         raise BadInput(f"{folder} is not an output folder of Holdfast: it has no experiment.json")
-    paths = sorted((folder / "cells").glob("*/record.json"), key=lambda p: _natural(p.parent.name))
-    if not paths:
+    finished = sorted(path.parent for path in (folder / "cells").glob("*/record.json"))
+    if not finished:
         raise BadInput(f"{folder} has no finished cells yet")
-    records = [read_record(p.parent) for p in paths]
-    methods = _read_experiment(folder / "experiment.json").get("order", [])
-    place = {name: i for i, name in enumerate(methods)}
-    return sorted(records, key=lambda r: (place.get(r.method, len(place)), r.seed))
+    order = {name: i for i, name in enumerate(_read_experiment(folder / "experiment.json").get("cells", []))}
+    return [read_record(cell) for cell in sorted(finished, key=lambda cell: order.get(cell.name, len(order)))]
 
 
 def claim(folder: Path, experiment: Mapping[str, Any]) -> None:
@@ -115,7 +113,10 @@ def claim(folder: Path, experiment: Mapping[str, Any]) -> None:
         difference = _first_difference(_read_experiment(path), new)
         if difference is not None:
             where, was, now = difference
-            raise BadInput(f"{folder} holds another experiment: {where} was {was}, is now {now}; choose another --out")
+            raise BadInput(
+                f"{folder} holds another experiment: {where} was {was}, is now {now}; choose another --out, "
+                "or --fresh to start over"
+            )
         return
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"{folder} exists and is not an output folder of Holdfast; choose another --out")
@@ -137,7 +138,7 @@ def _read_experiment(path: Path) -> dict[str, Any]:
 
 def _first_difference(old: Any, new: Any, where: str = "") -> tuple[str, str, str] | None:
     if isinstance(old, dict) and isinstance(new, dict):
-        for key in sorted({*old, *new}):
+        for key in sorted({*old, *new}, key=lambda key: (key == "cells", key)):  # their hashes follow from the rest
             found = _first_difference(old.get(key), new.get(key), f"{where}.{key}" if where else key)
             if found:
                 return found
@@ -146,7 +147,3 @@ def _first_difference(old: Any, new: Any, where: str = "") -> tuple[str, str, st
         pairs = enumerate(zip(old, new, strict=True))
         return next(filter(None, (_first_difference(a, b, f"{where}[{i}]") for i, (a, b) in pairs)), None)
     return None if old == new else (where, json.dumps(old), json.dumps(new))
-
-
-def _natural(name: str) -> list[int | str]:
-    return [int(w) if w.isdigit() else w for w in re.split(r"(\d+)", name)]

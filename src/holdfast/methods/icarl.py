@@ -1,0 +1,119 @@
+"""Incremental classifier and representation learning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from holdfast.audit.lease import Lease
+from holdfast.engine import Net, Optimiser, restrict
+from holdfast.methods.base import Learner
+from holdfast.settings import Count, NonNegative
+from holdfast.types import Batch, StreamInfo
+
+UNKNOWN = -1e6  # the logit of a class without exemplars
+
+
+@final
+@dataclass
+class ICaRL(Learner):
+    """iCaRL (Rebuffi et al., 2017), as paper 002 compares it: features are the network's outputs.
+
+        ŷ(x) = argmin_c ‖f(x) − μ_c‖,   μ_c the mean feature of class c's exemplars
+        L(θ) = CE(θ) + λ · Σ_k KL(softmax(z°_k) ‖ softmax(z_k))
+
+    Exemplars are herded: each next one brings the mean of those chosen nearest to the class mean. z are the outputs
+    of head k (a past task's classes, or all past classes where the task is hidden) on one random exemplar per class,
+    z° the same as they were when the last task ended. `memories` bounds all exemplars: old sets are cut to
+    memories / classes, keeping the first herded.
+
+    >>> import holdfast as hf
+    >>> stream = hf.stream("split", tasks=2, examples=60, scenario="task")
+    >>> hf.run(hf.method("icarl", memories=40), stream, seed=0).card["no_old_data"]["value"]
+    40
+    """
+
+    memories: Count = 500  # exemplars in total
+    strength: NonNegative = 1.0  # λ
+
+    def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
+        super().start(net, optimiser, info, rng)
+        self.x = torch.zeros(0, *info.shape, device=net.device)  # exemplars, each class's in herding order
+        self.y = torch.zeros(0, dtype=torch.long, device=net.device)
+        self.targets = torch.zeros(0, info.classes, device=net.device)  # z° of the exemplars
+        self.heads = torch.zeros(0, info.classes, dtype=torch.bool, device=net.device)  # (K, C)
+        self.means = torch.zeros(info.classes, info.classes, device=net.device)  # μ_c, one row per class
+
+    def observe(self, batch: Batch) -> Tensor:
+        rows = self._one_per_class()
+        logits = self.net(torch.cat([batch.x, self.x[rows]]))
+        loss = F.cross_entropy(restrict(logits[: len(batch)], self.allowed(batch.task)), batch.y)
+        if len(rows):
+            loss = loss + self.strength * self._distance(logits[len(batch) :], rows)
+        return self.descend(loss)
+
+    def finish(self, train: Lease) -> None:
+        new = train.y.unique()
+        share = max(1, self.memories // len(torch.cat([self.y, new]).unique()))
+        kept = _first_of_each(self.y, share)
+        chosen = torch.cat([self._herd(train, c, share) for c in new.tolist()])
+        batch = train.take(chosen.cpu())
+        self.x, self.y = torch.cat([self.x[kept], batch.x]), torch.cat([self.y[kept], batch.y])
+        self.targets = self._features(self.x)
+        head = torch.isin(torch.arange(self.info.classes, device=new.device), new)
+        self.heads = torch.cat([self.heads, head[None]]) if self.info.task_given else (self.heads.any(0) | head)[None]
+
+    def ready(self) -> None:
+        """μ_c under the network as it is now."""
+        features = self._features(self.x)
+        for c in self.y.unique().tolist():
+            self.means[c] = features[self.y == c].mean(0)
+
+    def predict(self, x: Tensor, task: int | None) -> Tensor:
+        with self.net.evaluating():
+            distances = torch.cdist(self.net(x), self.means)
+        known = torch.isin(torch.arange(self.info.classes, device=x.device), self.y)
+        return (-distances).masked_fill(~known, UNKNOWN)
+
+    def _distance(self, logits: Tensor, rows: Tensor) -> Tensor:
+        """Σ_k KL(softmax(z°_k) ‖ softmax(z_k)), each on the exemplars of head k."""
+        total = torch.zeros((), device=logits.device)
+        for head in self.heads:
+            mine = head[self.y[rows]]
+            old = self.targets[rows][mine][:, head].log_softmax(-1)
+            new = logits[mine][:, head].log_softmax(-1)
+            total = total + F.kl_div(new, old, reduction="batchmean", log_target=True)
+        return total
+
+    def _one_per_class(self) -> Tensor:
+        """A random exemplar of every class."""
+        keys = torch.rand(len(self.y), generator=self.rng).to(self.y.device)
+        order = keys.argsort()
+        return order[_first_of_each(self.y[order], 1)]
+
+    def _herd(self, train: Lease, c: int, n: int) -> Tensor:
+        """n rows of class c, greedily: argmin_x ‖μ − (f(x) + Σ chosen f) / k‖ (Rebuffi et al., Alg. 4)."""
+        rows = (train.y == c).nonzero().flatten()
+        features = F.normalize(self._features(train.take(rows.cpu()).x), dim=-1)
+        mean, total = features.mean(0), torch.zeros_like(features[0])
+        free = torch.zeros(len(rows), device=rows.device)
+        chosen: list[int] = []
+        for k in range(1, min(n, len(rows)) + 1):
+            best = int(((mean - (features + total) / k).norm(dim=-1) + free).argmin())
+            total, free[best] = total + features[best], torch.inf
+            chosen.append(best)
+        return rows[chosen]
+
+    def _features(self, x: Tensor) -> Tensor:
+        with self.net.evaluating():
+            return torch.cat([self.net(part) for part in x.split(1000)]) if len(x) else self.targets
+
+
+def _first_of_each(y: Tensor, n: int) -> Tensor:
+    """The places of the first n of every label, in order."""
+    later = torch.tril(y[:, None] == y[None, :], -1).sum(1)  # how many of the same label come before
+    return (later < n).nonzero().flatten()

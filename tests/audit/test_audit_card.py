@@ -1,0 +1,107 @@
+"""Every line of the card: met, not met, not applicable, in cases made by hand."""
+
+import json
+import math
+
+import pytest
+
+from holdfast.audit import card
+from holdfast.types import StreamInfo
+
+
+def info(scenario="class", tasks=3, classes=6):
+    each = classes // tasks
+    return StreamInfo(
+        "split", scenario, (4,), classes, tuple(tuple(range(t * each, (t + 1) * each)) for t in range(tasks))
+    )
+
+
+def lines(**changes):
+    usual = {
+        "info": info(),
+        "entropies": [0.1, 0.2],
+        "old_rows": [(0, 0), (0, 0), (0, 0)],
+        "settings": {"lr": {"value": 0.1, "chosen_by": "given"}},
+        "bytes_per_task": [100, 100, 100],
+        "seconds_per_update": [0.1, 0.1, 0.1],
+        "flops_per_update": [5.0, 5.0, 5.0],
+        "passes": 1.0,
+        "mixed": False,
+    }
+    return card(**{**usual, **changes})
+
+
+def chosen(by):
+    return {"lr": {"value": 0.1, "chosen_by": by}, "batch": {"value": 10, "chosen_by": "default"}}
+
+
+HALF = 0.5 * math.log(6)  # half the entropy of a uniform guess among six classes
+
+CASES = [
+    ("resemblance", {"entropies": [HALF - 0.01]}, True),
+    ("resemblance", {"entropies": [HALF + 0.01]}, False),
+    ("resemblance", {"entropies": [HALF - 0.2, HALF + 0.1]}, True),  # the mean decides
+    ("resemblance", {"entropies": []}, None),
+    ("resemblance", {"info": info("task"), "entropies": [0.5 * math.log(2) + 0.01]}, False),  # two outputs each
+    ("resemblance", {"info": info("task", tasks=6), "entropies": [0.0]}, None),  # one output: nothing to be unsure of
+    ("shared_head", {"info": info("class")}, True),
+    ("shared_head", {"info": info("domain")}, True),
+    ("shared_head", {"info": info("task")}, False),
+    ("no_task_label", {"info": info("class")}, True),
+    ("no_task_label", {"info": info("domain")}, True),
+    ("no_task_label", {"info": info("task")}, False),
+    ("no_old_data", {}, True),
+    ("no_old_data", {"old_rows": [(0, 0), (1, 64), (0, 0)]}, False),  # also when it is gone at the end
+    ("no_old_data", {"mixed": True}, False),
+    ("more_than_two_tasks", {}, True),
+    ("more_than_two_tasks", {"info": info(tasks=2)}, False),
+    ("causal_selection", {}, True),
+    ("causal_selection", {"settings": chosen("val:task")}, True),
+    ("causal_selection", {"settings": chosen("val:first-task")}, True),
+    ("causal_selection", {"settings": chosen("test:task")}, False),
+    ("causal_selection", {"settings": chosen("test:stream")}, False),
+    ("causal_selection", {"mixed": True}, False),
+    ("memory", {}, True),
+    ("memory", {"bytes_per_task": [100, 105, 110]}, True),  # 5% of the mean per task
+    ("memory", {"bytes_per_task": [100, 120, 140]}, False),  # 17%
+    ("memory", {"bytes_per_task": [140, 120, 100]}, True),
+    ("memory", {"bytes_per_task": [100]}, None),
+    ("memory", {"bytes_per_task": [0, 0, 0]}, True),
+    ("update_seconds", {"seconds_per_update": [0.1, 0.2, 0.3]}, False),
+    ("update_seconds", {"seconds_per_update": [0.1, 0.11, 0.1]}, True),
+    ("update_seconds", {"seconds_per_update": []}, None),
+    ("update_flops", {"flops_per_update": [5.0, 10.0, 15.0]}, False),
+    ("update_flops", {}, True),
+    ("update_flops", {"flops_per_update": [5.0]}, None),
+    ("single_pass", {}, True),
+    ("single_pass", {"passes": 0.9}, True),
+    ("single_pass", {"passes": 1.01}, False),
+    ("single_pass", {"passes": 5.0}, False),
+]
+
+
+@pytest.mark.parametrize(("line", "changes", "met"), CASES)
+def test_lines(line, changes, met):
+    assert lines(**changes)[line]["met"] is met
+
+
+def test_all_lines_are_there_and_tested_and_json():
+    made = lines()
+    assert set(made) == {line for line, _, _ in CASES}
+    assert json.loads(json.dumps(made, allow_nan=False)) == made
+    assert all(set(line) == {"label", "value", "unit", "met", "note"} for line in made.values())
+
+
+def test_values_are_what_was_measured():
+    made = lines(bytes_per_task=[100, 130, 160], old_rows=[(3, 48), (9, 144), (5, 80)], passes=2.5)
+    assert made["memory"]["value"] == {"last": 160, "slope": pytest.approx(30.0)}
+    assert made["no_old_data"]["value"] == 9
+    assert "144 bytes" in made["no_old_data"]["note"]
+    assert made["single_pass"]["value"] == 2.5
+    assert made["resemblance"]["value"] == pytest.approx(0.15)
+    assert made["more_than_two_tasks"]["value"] == 3
+
+
+def test_choices_on_test_data_are_named():
+    line = lines(settings=chosen("test:stream"))["causal_selection"]
+    assert (line["value"], line["note"]) == (1, "lr from test:stream")

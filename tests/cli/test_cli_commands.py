@@ -1,0 +1,159 @@
+"""demo, list, report, audit, data, help, and the two ways to start."""
+
+import json
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from holdfast import data as datasets
+from holdfast.data import FileCheck, Verdict
+
+
+def test_alone_it_prints_help(holdfast):
+    for command in ("", "--help"):
+        done = holdfast(command)
+        assert done.code == 0 and done.err == ""
+        for word in ("demo", "run", "compare", "list", "report", "audit", "data"):
+            assert f"\n  {word} " in done.out
+        assert "╭" not in done.out
+
+
+def test_version(holdfast):
+    assert holdfast("--version").out == f"holdfast {version('holdfast')}\n"
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "demo", "list", "report", "audit", "data", "data fetch"])
+def test_every_command_has_help(holdfast, command):
+    done = holdfast(f"{command} --help")
+    assert done.code == 0 and done.out.startswith(f"Usage: holdfast {command} ")
+
+
+def test_python_m_holdfast_and_a_closed_pipe(here):
+    """A reader that leaves early causes no noise."""
+    command = [sys.executable, "-m", "holdfast", "list", "--settings"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.wait()
+
+
+@pytest.mark.parametrize("kind", ["methods", "streams", "nets", "protocols", "data"])
+def test_list_names_everything(holdfast, kind):
+    names = [entry["name"] for entry in json.loads(holdfast(f"list {kind} --json").out)]
+    text = holdfast(f"list {kind}").out
+    assert len(names) >= 2 and all(f"{name} " in text for name in names)
+    if kind != "data":
+        room = Path(datasets.__file__).parents[1] / kind
+        assert set(names) <= {path.stem for path in room.glob("*.py")}
+
+
+def test_list_shows_the_settings_of_one(holdfast):
+    (gem,) = json.loads(holdfast("list methods gem --json").out)
+    assert gem["settings"][0] == {
+        "name": "memories",
+        "default": 256,
+        "expected": "a whole number >= 1",
+        "about": "stored examples per task",
+    }
+    text = holdfast("list methods gem").out
+    assert "memories" in text and "256" in text and "a whole number >= 1" in text and "stored examples per task" in text
+    assert ">>>" not in text
+    assert "hidden" in holdfast("list nets --settings").out
+
+
+def test_report_is_written_anew(holdfast, here):
+    holdfast("run gem TINY --out out --quiet")
+    (here / "out" / "report.html").unlink()
+    done = holdfast("report out")
+    assert done.code == 0 and done.out == f"report: {here / 'out' / 'report.html'}\n"
+    assert "<html" in (here / "out" / "report.html").read_text()[:200]
+    assert holdfast("report out --out elsewhere/mine.html").code == 0
+    assert (here / "elsewhere" / "mine.html").is_file()
+
+
+def test_audit_shows_every_line_of_every_card(holdfast, here):
+    holdfast("compare er,joint TINY --scenario task --seeds 0,1 --out out --quiet")
+    cards = json.loads(holdfast("audit out --json").out)["cards"]
+    text = holdfast("audit out").out
+    assert list(cards) == ["er", "joint"]
+    assert "er (task scenario, task label given; seeds 0, 1)" in text
+    for card in cards.values():
+        assert card["scenario"] == "task" and card["task_label_given"] is True and card["seeds"] == [0, 1]
+        for line in card["lines"].values():
+            assert line["label"] in text
+            assert len(line["values"]) == len(line["met"]) == 2
+    kept = cards["er"]["lines"]["no_old_data"]
+    assert kept["met"] == [False, False] and min(kept["values"]) > 0
+    assert "not met" in text and "saw later tasks' data" in text
+
+
+def test_data_status(holdfast):
+    rows = {row["name"]: row for row in json.loads(holdfast("data status --json").out)}
+    assert rows["digits"]["present"] and rows["digits"]["embedded"] and rows["digits"]["train"] == 1438
+    assert not rows["mnist"]["present"]
+    text = holdfast("data status").out
+    assert "digits" in text and "holdfast data fetch mnist" in text
+
+
+def test_data_fetch_says_what_it_does(holdfast, monkeypatch):
+    assert "embedded" in holdfast("data fetch digits").out
+
+    def fetch(name, progress):
+        for done in (1, 2, 3):
+            progress(done, 3, "images.gz")
+        return [Path("data/images.gz")]
+
+    monkeypatch.setattr(datasets, "fetch", fetch)
+    done = holdfast("data fetch mnist")
+    assert (done.code, done.out) == (0, "data/images.gz\n")
+    assert done.err == "downloading images.gz (3 bytes)\n"
+
+
+@pytest.mark.parametrize(
+    ("state", "reads", "code", "said"),
+    [
+        ("published", True, 0, "reads: 3 rows"),
+        ("differs", True, 1, "differs from the published file"),
+        ("published", False, 1, "cannot read images.gz"),
+        ("absent", False, 1, "holdfast data fetch mnist"),
+    ],
+)
+def test_data_verify(holdfast, monkeypatch, state, reads, code, said):
+    files = (FileCheck(Path("images.gz"), state, f"{state} from the published file"),)
+    verdict = Verdict("mnist", files, reads, "reads: 3 rows" if reads else "cannot read images.gz: found nothing")
+    monkeypatch.setattr(datasets, "verify", lambda name: verdict)
+    done = holdfast("data verify mnist")
+    assert done.code == code and said in done.out and done.err == ""
+
+
+def test_data_verify_embedded(holdfast):
+    done = holdfast("data verify digits")
+    assert done.code == 0 and "embedded" in done.out and "1438 train" in done.out
+
+
+@pytest.mark.slow
+def test_demo_tells_its_story(holdfast, here):
+    """In the class scenario finetune forgets and memories hold; in the task scenario EWC is above finetune."""
+    done = holdfast("demo")
+    assert done.code == 0
+    assert done.out.splitlines()[-1] == f"report: {here / 'runs' / 'demo' / 'report.html'}"
+    acc = {k: e["acc"]["mean"] for k, e in json.loads(Path("runs/demo/summary.json").read_text())["methods"].items()}
+    assert acc["finetune/class"] < 0.25 and acc["ewc/class"] < 0.25
+    assert min(acc["er/class"], acc["gem/class"]) > 0.75
+    assert acc["ewc/task"] > acc["finetune/task"] + 0.02
+    assert min(acc["joint/class"], acc["joint/task"]) > 0.9
+
+
+def test_demo_leaves_another_version_alone(holdfast, here, monkeypatch):
+    """runs/demo is taken: the demo goes to a folder of its own."""
+    taken = here / "runs" / "demo" / "experiment.json"
+    taken.parent.mkdir(parents=True)
+    taken.write_text("{}")
+    monkeypatch.setattr("holdfast.sweep.executor.Cell.run", None)  # nothing is trained: every cell fails at once
+    done = holdfast("demo --quiet")
+    assert done.code == 1
+    assert taken.read_text() == "{}"
+    assert any(path.name.startswith("finetune+ewc+er+gem+joint-split-digits-") for path in (here / "runs").iterdir())

@@ -1,0 +1,217 @@
+"""A cell's hash: it changes with all that decides the result, and with nothing else."""
+
+import functools
+import importlib.util
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+import holdfast as hf
+from holdfast.errors import BadInput
+from holdfast.sweep import Cell
+
+
+class Wide(nn.Module):
+    def __init__(self, hidden, outputs=10):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Flatten(), nn.Linear(64, hidden), nn.ReLU(), nn.Linear(hidden, outputs))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def wide(info, hidden=4):
+    return Wide(hidden, info.classes)
+
+
+def capturing(hidden):
+    return lambda info: Wide(hidden)
+
+
+def module(seed, hidden=4):
+    torch.manual_seed(seed)
+    return Wide(hidden)
+
+
+PROTOCOL = {
+    "batch": 5, "lr": 0.2, "optimiser": "adam", "momentum": 0.5, "decay": 0.1, "reset_optimiser": True,
+    "score_every": 3, "score_first": 2,
+}  # fmt: skip
+STREAM = {
+    "tasks": 3, "examples": 50, "test_examples": 20, "val": 0.1, "scenario": "task", "order": "random", "sizes": (1, 2),
+}  # fmt: skip
+NET = {"hidden": (9,), "dropout": 0.1, "input_dropout": 0.1, "init": "xavier"}
+GEM = {"memories": 3, "margin": 0.0, "total": 5}
+
+
+def changed_cells(cell):
+    small = {"tasks": 2, "examples": 60, "test_examples": 30}
+    yield "the usual", cell("gem")
+    yield "another method", cell("agem")
+    yield "another seed", cell("gem", seed=1)
+    yield "another stream", cell("gem", stream=hf.stream("permuted", **small))
+    yield "another protocol", cell("gem", protocol=hf.protocol("epochs", epochs=1))
+    yield "epochs", cell("gem", protocol=hf.protocol("epochs", epochs=2))
+    yield "another net", cell("gem", net=hf.net("conv"))
+    for name, value in GEM.items():
+        yield f"gem {name}", cell(hf.method("gem", **{name: value}))
+    for name, value in PROTOCOL.items():
+        yield f"protocol {name}", cell("gem", protocol=hf.protocol("online", **{name: value}))
+    for name, value in STREAM.items():
+        yield f"stream {name}", cell("gem", stream=hf.stream("split", **(small | {name: value})))
+    for name, value in NET.items():
+        yield f"net {name}", cell("gem", net=hf.net("mlp", **({"hidden": (8,)} | {name: value})))
+    data = hf.stream("split", **small).tasks[0].train.pixels[:100], torch.arange(100) % 4
+    other = data[0].clone()
+    other[0, 0, 0, 0] += 1
+    yield "own data", cell("gem", stream=hf.stream("split", data, tasks=2))
+    yield "one pixel of it", cell("gem", stream=hf.stream("split", (other, data[1]), tasks=2))
+    yield "own function", cell("gem", net=wide)
+    yield "with an argument", cell("gem", net=functools.partial(wide, hidden=5))
+    yield "with another", cell("gem", net=functools.partial(wide, hidden=6))
+    yield "own closure", cell("gem", net=capturing(5))
+    yield "over another value", cell("gem", net=capturing(6))
+    yield "own module", cell("gem", net=module(0))
+    yield "with other weights", cell("gem", net=module(1))
+
+
+def test_the_hash_changes_with_every_setting(cell):
+    hashes: dict[str, str] = {}
+    for what, made in changed_cells(cell):
+        assert made.hash not in hashes, f"{what} has the hash of {hashes[made.hash]}"
+        hashes[made.hash] = what
+    assert len(hashes) == 7 + len(GEM) + len(PROTOCOL) + len(STREAM) + len(NET) + 9
+
+
+def test_equal_cells_have_equal_hashes(cell):
+    again = dict(changed_cells(cell))
+    assert all(made.hash == again[what].hash for what, made in changed_cells(cell))
+
+
+def test_the_order_of_settings_plays_no_part(cell, stream):
+    turned = replace(stream, settings=dict(reversed(stream.settings.items())))
+    assert list(turned.settings) != list(stream.settings)
+    assert cell(stream=turned).hash == cell().hash
+
+
+def test_a_stream_taken_as_it_is_counts_with_its_seed(cell, stream):
+    other = stream.reseed(5)
+    assert cell(stream=other, reseed=False).hash != cell(stream=stream, reseed=False).hash
+    assert cell(stream=other).hash == cell(stream=stream).hash  # each cell cuts it anew
+
+
+METHOD = """
+import holdfast as hf
+
+class Base(hf.Learner):
+    def helper(self):
+        return {helper}
+
+class Mine(Base):
+    def observe(self, batch):
+        return self.descend({factor} * self.cross_entropy(batch))
+
+class Inner(hf.engine.theta.nn.Module):
+    def forward(self, x):
+        return {factor} * x
+"""
+
+
+def written(folder, name, **words):
+    path = folder / f"{name}.py"
+    path.write_text(METHOD.format(**({"helper": 1, "factor": 1} | words)))
+    spec = importlib.util.spec_from_file_location(name, path)
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[name] = made
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_the_hash_changes_with_a_users_source(cell, tmp_path):
+    """Of the method, of the class it derives from, and of a module inside the network."""
+    plain, other, base = (
+        written(tmp_path, name, **words)
+        for name, words in {"plain": {}, "other": {"factor": 2}, "base": {"helper": 2}}.items()
+    )
+    assert len({cell(m.Mine()).hash for m in (plain, other, base)}) == 3
+    torch.manual_seed(0)
+    layer = nn.Linear(64, 10)
+    nets = [nn.Sequential(nn.Flatten(), m.Inner(), layer) for m in (plain, other, base)]
+    hashes = [cell(net=net).hash for net in nets]
+    assert hashes[0] != hashes[1]
+    assert hashes[0] == hashes[2]
+    (tmp_path / "plain.py").touch()
+    assert cell(plain.Mine()).hash == cell(plain.Mine()).hash
+
+
+HASHES = """
+import functools, sys
+sys.path.insert(0, {folder!r})
+import holdfast as hf, own_nets
+from holdfast.sweep import Cell
+stream = hf.stream("split", tasks=2, examples=60, test_examples=30)
+for net in (hf.net("mlp"), own_nets.build, functools.partial(own_nets.build, hidden=3), own_nets.capture(4)):
+    print(Cell(hf.method("gem"), stream, net, hf.protocol("online"), 0).hash)
+"""
+
+
+def test_the_hash_is_the_same_in_another_process(tmp_path, monkeypatch, capsys):
+    (tmp_path / "own_nets.py").write_text(
+        "from torch import nn\n"
+        "def build(info, hidden=2):\n    return nn.Sequential(nn.Flatten(), nn.Linear(64, info.classes))\n"
+        "def capture(hidden):\n    return lambda info: build(info, hidden)\n"
+    )
+    code = HASHES.format(folder=str(tmp_path))
+    there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    monkeypatch.syspath_prepend(tmp_path)
+    exec(code, {})
+    assert capsys.readouterr().out == there
+    assert len(set(there.split())) == 4
+
+
+def test_names_tell_method_and_seed(cell):
+    made = cell("gem", seed=7)
+    assert made.name == f"gem-s7-{made.hash[:8]}"
+
+
+@pytest.mark.parametrize(
+    ("net", "fault"),
+    [
+        (nn.Sequential(nn.Flatten(), nn.Linear(64, 3)), r"gives outputs of shape \(3,\), the stream needs \(10,\)"),
+        (nn.Linear(5, 10), r"does not take examples of shape \(1, 8, 8\): "),
+        (nn.Flatten(), "the network Flatten has no parameters to train"),
+        (lambda info: 3, "net must make an nn.Module, but <lambda> made a int"),
+        (nn.Sequential(nn.Flatten(), nn.Linear(64, 10)).double(), r"must all be float32, not torch\.float64"),
+    ],
+)
+def test_networks_that_do_not_fit_are_refused_before_the_first_step(net, fault, cell):
+    with pytest.raises(BadInput, match=fault):
+        cell(net=net).check()
+
+
+def test_methods_that_need_the_task_are_refused_where_it_is_hidden(cell):
+    with pytest.raises(BadInput, match="method 'independent' needs the task label, which the 'class' scenario hides"):
+        cell("independent").check()
+
+
+def test_unknown_devices_are_refused(cell):
+    with pytest.raises(BadInput, match="device 'tpu9' is not available here; choose from auto, cpu, cuda, mps"):
+        cell(device="tpu9").run()
+
+
+def test_a_run_leaves_the_global_generator_and_its_inputs_alone(cell, stream):
+    net = module(0)
+    weights = {k: v.clone() for k, v in net.state_dict().items()}
+    made = cell("er", net=net)
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    first, again = made.run(), made.run()
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.get_num_threads() == threads
+    assert all(torch.equal(v, net.state_dict()[k]) for k, v in weights.items())
+    assert (first.R == again.R).all()
+    assert "net" not in vars(made.method)
+    assert isinstance(made, Cell)
