@@ -14,22 +14,24 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 if TYPE_CHECKING:
-    from holdfast.api import Comparison, compare, load, method, net, protocol, run, stream
+    from holdfast.api import Comparison, compare, load, method, net, protocol, run, run_cells, stream
     from holdfast.engine import Growing, Memory, Net
     from holdfast.errors import BadInput, PastDataError, RunFailed
     from holdfast.estimator import ContinualClassifier
     from holdfast.methods import Learner
+    from holdfast.metrics import interval
+    from holdfast.sweep import Cell
     from holdfast.types import Batch, Record, Stream, StreamInfo, Task
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "BadInput", "Batch", "Comparison", "ContinualClassifier", "Growing", "Learner", "Memory", "Net", "PastDataError",
-    "Record", "RunFailed", "Stream", "StreamInfo", "Task", "compare", "load", "method", "net", "protocol", "run",
-    "stream",
+    "BadInput", "Batch", "Cell", "Comparison", "ContinualClassifier", "Growing", "Learner", "Memory", "Net",
+    "PastDataError", "Record", "RunFailed", "Stream", "StreamInfo", "Task", "compare", "interval", "load", "method",
+    "net", "protocol", "run", "run_cells", "stream",
 ]  # fmt: skip
 
-_ROOMS = ("errors", "types", "api", "methods", "engine", "estimator")  # where the public names live
+_ROOMS = ("errors", "types", "api", "methods", "engine", "estimator", "metrics", "sweep")  # where the public names live
 
 
 def __getattr__(name: str) -> Any:
