@@ -97,7 +97,8 @@ def run_cells(
         claim(out, _experiment(cells))
     results = execute(cells, out, jobs, watch)
     records = tuple(r for r in results if isinstance(r, Record))
-    comparison = Comparison(records, tuple(r for r in results if isinstance(r, Failure)))
+    finished = tuple(c for c, r in zip(cells, results, strict=True) if isinstance(r, Record))
+    comparison = Comparison(records, tuple(r for r in results if isinstance(r, Failure)), finished)
     if out is not None and records:
         write_text(out / "summary.json", dumps(comparison.summary()))
         comparison.report(out / "report.html")
@@ -110,6 +111,7 @@ class Comparison:
 
     records: tuple[Record, ...]
     failures: tuple[Failure, ...] = ()
+    cells: tuple[Cell, ...] = ()  # of the records, in their order; none where they were read from a folder
 
     def summary(self) -> dict[str, Any]:
         """The content of summary.json: per label and metric the mean, its 95% interval and the values."""

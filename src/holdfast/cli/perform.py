@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast import report
-from holdfast.api import run_cells
+from holdfast.api import Comparison, run_cells
 from holdfast.cli import folder
 from holdfast.cli.experiment import Asked, cells_of
 from holdfast.cli.progress import shown
 from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json, tell
 from holdfast.errors import BadInput
+from holdfast.sweep import Cell
 
 
 @dataclass(frozen=True)
@@ -35,14 +36,8 @@ def perform(asked: Asked, output: Output, faults: Sequence[str] = ()) -> int:
     if found:
         raise BadInput(*dict.fromkeys(found))
     home = folder.default(cells) if output.out is None else Path(output.out)
-    if output.fresh:
-        folder.clear(home)
-    kept = {i for i, cell in enumerate(cells) if (home / "cells" / cell.name / "record.json").exists()}
-    try:
-        with shown(cells, kept, output.quiet) as watch:
-            comparison = run_cells(cells, home, jobs, watch)
-    except KeyboardInterrupt:
-        complain(f"stopped; finished runs are kept in {home}, and the same command goes on from there")
+    comparison = run_kept(cells, jobs, home, output)
+    if comparison is None:
         return INTERRUPTED
     if output.json:
         print_json(comparison.summary())
@@ -52,3 +47,16 @@ def perform(asked: Asked, output: Output, faults: Sequence[str] = ()) -> int:
     if comparison.records and not output.quiet:
         output.announce(f"report: {(home / 'report.html').resolve()}")
     return FAILED if comparison.failures else 0
+
+
+def run_kept(cells: Sequence[Cell], jobs: int | None, home: Path, output: Output) -> Comparison | None:
+    """Run the cells that are not finished in `home`, showing how far they are; None when interrupted."""
+    if output.fresh:
+        folder.clear(home)
+    kept = {i for i, cell in enumerate(cells) if (home / "cells" / cell.name / "record.json").exists()}
+    try:
+        with shown(cells, kept, output.quiet) as watch:
+            return run_cells(cells, home, jobs, watch)
+    except KeyboardInterrupt:
+        complain(f"stopped; finished runs are kept in {home}, and the same command goes on from there")
+        return None

@@ -1,4 +1,4 @@
-"""A recipe: what to run for one table or figure of a paper, and the published numbers to set beside the measured ones."""
+"""A recipe: what to run for a table or figure of a paper, with the published numbers beside the measured ones."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def published(paper: str, item: str) -> tuple[str, tuple[Mapping[str, Any], ...]
 
 
 def judged(recipe: Recipe, found: Found, scale: Scale) -> list[dict[str, Any]]:
-    """One row per published number: published, measured with its interval, emulated, and whether it is within tolerance.
+    """One row per published number: measured with its interval, emulated, and whether it is within tolerance.
 
     A cell is judged on the number under the authors' procedure where it says so, else on the correct one.
     """

@@ -1,4 +1,4 @@
-"""Paper 002, Gradient Episodic Memory: its tables as recipes. Settings are the authors' released ones where they exist."""
+"""Paper 002, Gradient Episodic Memory: its tables as recipes, with the authors' released settings."""
 
 from __future__ import annotations
 

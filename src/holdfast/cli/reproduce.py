@@ -1,0 +1,30 @@
+"""`holdfast reproduce [ID]`: a table or figure of a paper, published numbers beside measured ones."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from typer import Option
+
+
+def reproduce(
+    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="e.g. gem/table3; without it: the list.")] = None,
+    scale: Annotated[str, Option(metavar="NAME", help="smoke, laptop or full.")] = "laptop",
+    seeds: Annotated[str | None, Option(metavar="N", help="How many seeds: 0 to N-1.")] = None,
+    jobs: Annotated[str | None, Option(metavar="N", help="Processes at once.  [default: one per core]")] = None,
+    out: Annotated[str | None, Option(metavar="DIR", help="Where results are kept.  [default: below runs/]")] = None,
+    fresh: Annotated[bool, Option("--fresh", help="Throw away what DIR holds and start over.")] = False,
+    json: Annotated[bool, Option("--json", help="Print the cells as JSON, and nothing else.")] = False,
+    quiet: Annotated[bool, Option("--quiet", help="Print nothing but errors.")] = False,
+) -> int:
+    """Reproduce a table or figure of a paper, or list them all.
+
+    The numbers are printed as published | measured ± interval | within tolerance?, and kept in reproduction.json.
+    """
+    from holdfast.cli.perform import Output
+    from holdfast.cli.reproduction import list_all, reproduce_one
+
+    if id is None:
+        return list_all(json)
+    return reproduce_one(id, scale, seeds, jobs, Output(out, fresh, json, quiet))

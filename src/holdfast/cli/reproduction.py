@@ -1,0 +1,149 @@
+"""What `holdfast reproduce` does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from holdfast import papers
+from holdfast.api import Comparison
+from holdfast.cli import folder
+from holdfast.cli.perform import Output, run_kept
+from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json, tell
+from holdfast.errors import BadInput
+from holdfast.settings import Count, make
+from holdfast.sweep import Cell, write_text
+from holdfast.sweep.store import dumps
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of a recipe is run."""
+
+    scale: papers.Scale = "laptop"
+    seeds: Count | None = None
+    jobs: Count | None = None
+
+
+def list_all(as_json: bool) -> int:
+    """Every table and figure, what it needs and how long it takes."""
+    items = papers.contents()
+    if as_json:
+        print_json([_row(item) for item in items])
+        return 0
+    console = _console()
+    for paper in dict.fromkeys(item.paper for item in items):
+        table = Table(title=paper, title_justify="left", box=None, pad_edge=False)
+        for column in ("id", "what it shows", "data", "minutes (laptop)"):
+            table.add_column(column, no_wrap=column == "id")
+        for item in (item for item in items if item.paper == paper):
+            row = _row(item)
+            minutes = "–" if row["minutes"] is None else f"{row['minutes']:g}"
+            table.add_row(item.id, item.title, ", ".join(row["data"]) or "not built yet", minutes)
+        console.print(table)
+        console.print()
+    return 0
+
+
+def reproduce_one(id: str, scale: str, seeds: str | None, jobs: str | None, output: Output) -> int:
+    """Run a recipe and set what was measured beside what was published."""
+    found: list[str] = []
+    recipe, size = None, Size()
+    for step in (lambda: papers.find(id), lambda: make(Size, _given(scale, seeds, jobs), "this reproduction")):
+        try:
+            result: Any = step()
+            recipe, size = (result, size) if isinstance(result, papers.Recipe) else (recipe, result)
+        except BadInput as error:
+            found += error.faults
+    if output.out is not None:
+        found += folder.faults(Path(output.out), output.fresh)
+    if found or recipe is None:
+        raise BadInput(*found)
+    entries = recipe.entries(size.scale)
+    numbers = range(size.seeds or recipe.seeds[size.scale])
+    cells = [entry.cell(seed) for entry in entries for seed in numbers]
+    home = folder.default(cells) if output.out is None else Path(output.out)
+    comparison = run_kept(cells, size.jobs, home, output)
+    if comparison is None:
+        return INTERRUPTED
+    by_place = _by_place(entries, cells, comparison)
+    judged = papers.judged(recipe, by_place, size.scale)
+    result = {"id": recipe.id, "scale": size.scale, "cells": judged}
+    write_text(home / "reproduction.json", dumps(result))
+    if output.json:
+        print_json(result)
+    elif not output.quiet:
+        _print(recipe, judged)
+    complain(*(f"{failure.cell} failed: {failure.reason}" for failure in comparison.failures))
+    if not output.quiet:
+        tell(f"report: {(home / 'report.html').resolve()}")
+    return FAILED if comparison.failures else 0
+
+
+def _given(scale: str, seeds: str | None, jobs: str | None) -> dict[str, str]:
+    given = {"scale": scale, "seeds": seeds, "jobs": jobs}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _by_place(entries: list[papers.Entry], cells: list[Cell], comparison: Comparison) -> dict[Any, Any]:
+    """Records by row, column and whether emulated; a place with a failed run has none."""
+    records = dict(zip((cell.name for cell in comparison.cells), comparison.records, strict=True))
+    per_entry = len(cells) // len(entries)
+    places = {}
+    for i, entry in enumerate(entries):
+        mine = [records.get(cell.name) for cell in cells[i * per_entry : (i + 1) * per_entry]]
+        if all(record is not None for record in mine):
+            places[entry.row, entry.column, entry.emulated] = mine
+    return places
+
+
+def _row(item: papers.Item) -> dict[str, Any]:
+    recipe = item.recipe
+    return {
+        "id": item.id,
+        "title": item.title,
+        "paper": item.paper,
+        "data": list(recipe.needs["laptop"]) if recipe else [],
+        "minutes": recipe.minutes["laptop"] if recipe else None,
+    }
+
+
+def _print(recipe: papers.Recipe, cells: list[dict[str, Any]]) -> None:
+    table = Table(title=f"{recipe.id}: {recipe.title}", title_justify="left", box=None, pad_edge=False)
+    for column in ("row", "column", "metric"):
+        table.add_column(column)
+    for column in ("published", "measured", "authors' way", "within tolerance?"):
+        table.add_column(column, justify="right")
+    for cell in cells:
+        table.add_row(
+            cell["row"], cell["column"], cell["metric"], f"{cell['published']:g}", _measured(cell),
+            "–" if cell["emulated"] is None else f"{cell['emulated']:.3f}", _verdict(cell),
+        )  # fmt: skip
+    console = _console()
+    console.print(table)
+    for note in recipe.notes:
+        console.print(f"- {note}")
+
+
+def _console() -> Console:
+    """Wide enough for our tables where the output is no terminal."""
+    console = Console(soft_wrap=True)
+    return console if console.is_terminal else Console(soft_wrap=True, width=140)
+
+
+def _measured(cell: dict[str, Any]) -> str:
+    if cell["measured"] is None:
+        return "–"
+    half = "" if cell["low"] is None else f" ± {(cell['high'] - cell['low']) / 2:.3f}"
+    return f"{cell['measured']:.3f}{half}"
+
+
+def _verdict(cell: dict[str, Any]) -> str:
+    if cell["within"] is None:
+        return "–"
+    word = "yes" if cell["within"] else "no"
+    return f"{word} (± {cell['tolerance']:g})" if cell["judged"] else f"{word} (not judged)"
