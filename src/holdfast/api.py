@@ -59,7 +59,7 @@ def run(
 
 
 def compare(
-    methods: Sequence[str | Learner | type[Learner]],
+    methods: str | Learner | type[Learner] | Sequence[str | Learner | type[Learner]],
     stream: str | Stream | Sequence[Stream],
     seeds: int | Sequence[int] = 5,
     net: str | NetLike = "mlp",
@@ -73,9 +73,11 @@ def compare(
 
     With `out`, results are kept there: finished runs are not repeated, and another experiment's folder is refused.
     """
-    chosen = [as_method(m) for m in ([methods] if isinstance(methods, str) else methods)]
+    chosen = [as_method(m) for m in ([methods] if isinstance(methods, str | Learner | type) else methods)]
     which = [stream] if isinstance(stream, str | Stream) else list(stream)
-    numbers = range(seeds) if isinstance(seeds, int) else seeds
+    numbers = range(seeds) if isinstance(seeds, int) else list(seeds)
+    if not all(isinstance(seed, int) for seed in numbers):
+        raise BadInput(f"seeds must be a number of seeds or a list of whole numbers, not {seeds!r}")
     cells = [
         Cell(m, as_stream(s), as_net(net), as_protocol(protocol), seed, device)
         for s in which
@@ -115,7 +117,8 @@ class Comparison:
 
     def summary(self) -> dict[str, Any]:
         """The content of summary.json: per label and metric the mean, its 95% interval and the values."""
-        return metrics.summarise(self.records)
+        failed = [{"cell": f.cell, "reason": f.reason} for f in self.failures]
+        return {**metrics.summarise(self.records), **({"failed": failed} if failed else {})}
 
     def report(self, path: str | Path, title: str | None = None) -> Path:
         """Write the HTML report: one self-contained file."""
@@ -151,17 +154,27 @@ def as_method(given: str | Learner | type[Learner]) -> Learner:
 
 
 def as_stream(given: str | Stream) -> Stream:
-    return stream(given) if isinstance(given, str) else given
+    if isinstance(given, str):
+        return stream(given)
+    if not isinstance(given, Stream):
+        raise BadInput(f"a stream must be a name or made by hf.stream(...), not a {type(given).__name__}")
+    return given
 
 
 def as_net(given: str | NetLike) -> NetLike:
     if isinstance(given, str):
         return net(given)
+    if not callable(given) and not isinstance(given, NetSpec):
+        raise BadInput(f"net must be a name, an nn.Module or a function of info, not a {type(given).__name__}")
     return given
 
 
 def as_protocol(given: str | Protocol) -> Protocol:
-    return protocol(given) if isinstance(given, str) else given
+    if isinstance(given, str):
+        return protocol(given)
+    if not isinstance(given, Protocol):
+        raise BadInput(f"a protocol must be a name or made by hf.protocol(...), not a {type(given).__name__}")
+    return given
 
 
 def _experiment(cells: Sequence[Cell]) -> Mapping[str, Any]:

@@ -104,7 +104,7 @@ def fit(kind: Any, value: Any) -> Any:
             raise _Unfit
         try:
             number = kind(value) if isinstance(value, str) else value
-            if kind(number) != number or not math.isfinite(number):
+            if kind(number) != number or not math.isfinite(number) or (kind is int and abs(number) >= 2**63):
                 raise _Unfit
             return kind(number)
         except (ValueError, TypeError, OverflowError) as error:

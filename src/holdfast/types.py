@@ -137,6 +137,7 @@ class Stream:
     settings: Mapping[str, Any]  # JSON-able; data by name
     fingerprint: str  # of the data set
     reseed: Callable[[int], Stream] = field(repr=False)  # the same stream with another seed
+    chosen_by: Mapping[str, str] = field(default_factory=dict, repr=False)  # who chose each setting
 
     @property
     def name(self) -> str:

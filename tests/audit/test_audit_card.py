@@ -67,7 +67,7 @@ CASES = [
     ("memory", {"bytes_per_task": [140, 120, 100]}, True),
     ("memory", {"bytes_per_task": [100]}, None),
     ("memory", {"bytes_per_task": [0, 0, 0]}, True),
-    ("update_seconds", {"seconds_per_update": [0.1, 0.2, 0.3]}, False),
+    ("update_seconds", {"seconds_per_update": [0.1, 0.2, 0.4]}, False),
     ("update_seconds", {"seconds_per_update": [0.1, 0.11, 0.1]}, True),
     ("update_seconds", {"seconds_per_update": []}, None),
     ("update_flops", {"flops_per_update": [5.0, 10.0, 15.0]}, False),

@@ -162,11 +162,11 @@ def test_weights_count_once_and_gradients_not_at_all(keeper):
 def test_optimiser_state_counts(keeper):
     net, adam = Net(nn.Linear(9, 10)), optimiser("adam", 0.1)
     adam.step(net)
-    assert footprint(keeper([net, adam])) == 3 * 400
+    assert 3 * 400 <= footprint(keeper([net, adam])) <= 3 * 400 + 64  # and a few listed numbers
 
 
 def test_cycles_and_opaque_things_end(keeper):
     loop: list = [torch.Generator(), torch, int, "text", 3, torch.float32, None, tensor()]
     loop.append(loop)
-    assert footprint(keeper(loop)) == BYTES
-    assert len(list(reachable(keeper(loop)))) == 1
+    assert footprint(keeper(loop)) == BYTES + len("text") + 8
+    assert len(list(reachable(keeper(loop)))) == 3

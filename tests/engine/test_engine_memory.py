@@ -82,22 +82,21 @@ def test_class_ring_holds_exactly_the_last_of_each_class(sizes, size):
 
 def test_past_is_the_earlier_tasks_side_by_side():
     ring = TaskRing(3)
-    assert ring.past() is None
+    assert ring.past() == []
     feed(ring, [(5, 0)])
-    assert ring.past() is None
+    assert ring.past() == []
     feed(ring, [(4, 2), (2, 5)])
-    x, y, tasks = ring.past()
+    ((x, y, tasks),) = ring.past()
     assert (x.shape, y.shape, tasks.tolist()) == ((2, 3, 1), (2, 3), [0, 2])
     assert [sorted(row) for row in x.flatten(1).int().tolist()] == [[2, 3, 4], [1, 2, 3]]
     assert torch.equal(y, x[..., 0].long() % 3)
 
 
-def test_past_repeats_rows_of_a_task_that_saw_too_few():
+def test_past_keeps_tasks_that_saw_too_few_apart():
     ring = TaskRing(4)
-    feed(ring, [(4, 0), (3, 1), (1, 2), (1, 3)])
-    x, _, tasks = ring.past()
-    assert tasks.tolist() == [0, 1, 2]
-    assert x.flatten(1).int().tolist() == [[0, 1, 2, 3], [4, 5, 6, 4], [7, 7, 7, 7]]
+    feed(ring, [(4, 0), (3, 1), (1, 2), (1, 3), (1, 4)])
+    found = [(x.flatten(1).int().tolist(), tasks.tolist()) for x, _, tasks in ring.past()]
+    assert found == [([[0, 1, 2, 3]], [0]), ([[4, 5, 6]], [1]), ([[7], [8]], [2, 3])]
 
 
 def test_a_task_that_comes_back_starts_anew_and_is_not_past():
@@ -105,7 +104,7 @@ def test_a_task_that_comes_back_starts_anew_and_is_not_past():
     feed(ring, [(3, 0), (3, 1)])
     ring.add(numbered(50, 1, 0), RNG)
     assert numbers(ring.of_task(0)) == [50]
-    assert ring.past()[2].tolist() == [1]
+    assert ring.past()[0][2].tolist() == [1]
 
 
 def test_draw_past_leaves_the_current_task_out():

@@ -45,9 +45,9 @@ def test_forgetting_is_not_minus_bwt_when_a_task_peaked_later(record):
     assert metrics.bwt(peaked) == pytest.approx(((0.4 - 0.5) + 0) / 2)
 
 
-def test_forgetting_ignores_how_well_a_task_was_known_before_it_was_learned(record):
+def test_forgetting_counts_what_was_known_before_a_task_was_learned(record):
     known_before = record([[0.5, 0.9, 0], [0.5, 0.6, 0], [0.5, 0.6, 0.9]])
-    assert metrics.forgetting(known_before) == pytest.approx(0)
+    assert metrics.forgetting(known_before) == pytest.approx((0 + 0.9 - 0.6) / 2)
 
 
 def test_ctrl_forgetting_is_negative_when_the_learner_forgot(three):

@@ -142,8 +142,7 @@ def test_the_hash_changes_with_a_users_source(cell, tmp_path):
     layer = nn.Linear(64, 10)
     nets = [nn.Sequential(nn.Flatten(), m.Inner(), layer) for m in (plain, other, base)]
     hashes = [cell(net=net).hash for net in nets]
-    assert hashes[0] != hashes[1]
-    assert hashes[0] == hashes[2]
+    assert len(set(hashes)) == 3  # the whole file counts: a helper beside the class decides results, too
     (tmp_path / "plain.py").touch()
     assert cell(plain.Mine()).hash == cell(plain.Mine()).hash
 

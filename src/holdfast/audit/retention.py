@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ _CHUNK = 4096
 class Retention:
     """Remembers hashes of the training rows of past tasks and looks for them in what a learner keeps.
 
-    Rows are matched bit for bit, as stored (bytes) and as the learner saw them (floats), whatever their shape. Rows
-    that a learner altered, compressed or re-drew are not found: the count is a lower bound.
+    Rows are matched bit for bit: as stored (bytes), as the learner saw them (floats), or halved in precision; in
+    tensors, arrays and byte strings; shaped, flat, transposed or with a label beside them. Rows that a learner
+    altered otherwise, compressed, or keeps as Python numbers are not found: the count is a lower bound.
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -36,8 +38,7 @@ class Retention:
     def scan(self, thing: Any) -> tuple[int, int]:
         """(rows, bytes): how many different past rows are kept in anything reachable from `thing`, and their size."""
         found, size = [], 0
-        tables = _tables(thing, self.width) if self._past else []
-        for table in tables:
+        for table in _tables(thing, self.width) if self._past else ():
             self._hash_past()
             hashes = _hash(table)
             place = torch.searchsorted(self._known, hashes).clamp_(max=len(self._known) - 1)
@@ -52,24 +53,37 @@ class Retention:
             for start in range(0, len(part), _CHUNK):
                 raw = part.raw(slice(start, start + _CHUNK)).cpu()
                 stored = _hash(raw.flatten(1))
-                new += [stored, _hash(as_float(raw).flatten(1))]
-                rows += [stored, stored]
+                seen = as_float(raw).flatten(1)
+                new += [stored, _hash(seen), _hash(seen.half())]
+                rows += [stored] * 3
         self._hashed = len(self._past)
         self._known, order = torch.cat(new).sort()
         self._row_of = torch.cat(rows)[order]
 
 
-def _tables(thing: Any, width: int) -> list[Tensor]:
-    """Everything reachable that could hold examples, as (rows, width)."""
-    tables = []
+def _tables(thing: Any, width: int) -> Iterator[Tensor]:
+    """Everything reachable that could hold examples, as tables (rows, width)."""
     for item in reachable(thing):
-        tensor = _from_numpy(item) if isinstance(item, np.ndarray) else item
-        if not isinstance(tensor, Tensor) or tensor.dtype.is_complex:
-            continue
-        inner = [math.prod(tensor.shape[d:]) for d in range(tensor.dim())]
-        if width in inner and tensor.numel():
-            tables.append(tensor.detach().cpu().reshape(-1, width))
-    return tables
+        if isinstance(item, np.ndarray):
+            tensors = [_from_numpy(item)]
+        elif isinstance(item, bytes | bytearray | memoryview):
+            tensors = [_from_numpy(np.frombuffer(item, kind)) for kind in ("u1", "f4") if len(item) % 4 == 0]
+        else:
+            tensors = [item if isinstance(item, Tensor) else None]
+        for tensor in tensors:
+            if tensor is not None and tensor.numel() and not tensor.dtype.is_complex:
+                yield from _readings(tensor.detach().cpu(), width)
+
+
+def _readings(tensor: Tensor, width: int) -> Iterator[Tensor]:
+    """The ways in which a tensor may hold rows: shaped, flat, with a column before or behind, or transposed."""
+    shape = tensor.shape
+    if width in [math.prod(shape[d:]) for d in range(len(shape))] or (len(shape) == 1 and len(tensor) % width == 0):
+        yield tensor.reshape(-1, width)
+    elif len(shape) == 2 and shape[1] == width + 1:
+        yield from (tensor[:, 1:], tensor[:, :-1])
+    elif width in [math.prod(shape[:d]) for d in range(1, len(shape))]:
+        yield tensor.reshape(width, -1).T
 
 
 def _from_numpy(array: np.ndarray) -> Tensor | None:

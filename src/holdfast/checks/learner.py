@@ -15,7 +15,7 @@ from torch import Tensor
 from holdfast.audit import Lease, footprint
 from holdfast.engine import Net, batches, optimiser
 from holdfast.engine.state import read, save
-from holdfast.errors import BadInput, PastDataError
+from holdfast.errors import BadInput, PastDataError, RunFailed
 from holdfast.methods import Learner
 from holdfast.nets import nets
 from holdfast.protocols import Session, protocols
@@ -90,7 +90,7 @@ def check_loss_falls(learner: Learner) -> None:
     task = stream.tasks[0]
     started.begin(Lease(0, task.train, task.val))
     batch = next(batches(task.train, 20, generator(0, "check"), 0))
-    losses = [float(started.observe(batch).detach()) for _ in range(60)]
+    losses = [float(torch.as_tensor(started.observe(batch)).detach()) for _ in range(60)]
     _require(all(np.isfinite(losses)), f"observe returned a loss that is not finite: {losses[:5]}")
     first, last = np.mean(losses[:3]), np.mean(losses[-3:])
     _require(
@@ -152,7 +152,10 @@ def _stream(scenario: Scenario) -> Stream:
 def _run(learner: Learner, stream: Stream | None = None) -> Session:
     stream = stream or _stream("task" if learner.needs_task else "class")
     with seeded(0):
-        return protocols.make("epochs", {"epochs": 2}).run(copy.deepcopy(learner), stream, _net(stream), seed=0)
+        try:
+            return protocols.make("epochs", {"epochs": 2}).run(copy.deepcopy(learner), stream, _net(stream), seed=0)
+        except RunFailed as error:
+            raise AssertionError(str(error)) from error
 
 
 def _started(learner: Learner) -> tuple[Learner, Stream]:

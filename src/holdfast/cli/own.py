@@ -77,7 +77,7 @@ def guarded(what: str) -> Iterator[None]:
         yield
     except BadInput:
         raise
-    except Exception as error:  # user's code may raise anything
+    except (Exception, SystemExit) as error:  # user's code may raise anything
         raise BadInput(f"{what} cannot be made: {type(error).__name__}: {error}") from error
 
 
@@ -95,7 +95,7 @@ def _module(word: str) -> tuple[str, str, ModuleType]:
         sys.path.append(str(path.parent.resolve()))  # its neighbours can be imported, as when Python runs it
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # user's code may raise anything
+    except (Exception, SystemExit) as error:  # user's code may raise anything
         raise BadInput(f"cannot load {file}: {type(error).__name__}: {error}") from error
     return file, name, module
 

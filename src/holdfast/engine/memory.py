@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from itertools import groupby
 
 import torch
 from torch import Tensor
@@ -90,22 +91,19 @@ class TaskRing(Memory):
             self._write(slots, kept, index)
             self.cursor = (self.cursor + len(index)) % self.size
 
-    def past(self) -> tuple[Tensor, Tensor, Tensor] | None:
-        """(K, m, *shape), (K, m), (K,): the memories of all earlier tasks, side by side; None when there are none.
+    def past(self) -> list[tuple[Tensor, Tensor, Tensor]]:
+        """(K, m, *shape), (K, m), (K,): the memories of earlier tasks side by side, those of neighbours of equal size.
 
-        Tasks that saw fewer than m examples repeat some of theirs, so that every task has m rows.
+        One triple when all tasks are equally full, as usual; none when there is no earlier task.
         """
-        if not self.earlier:
-            return None
-        tasks = torch.tensor([task for task, _ in self.earlier], device=self.y.device)
-        sizes = [n for _, n in self.earlier]
-        m, k = max(sizes), len(sizes)
-        x, y = self.x[: self.first], self.y[: self.first]
-        if min(sizes) < m:
-            starts = [sum(sizes[:i]) for i in range(k)]
-            rows = torch.cat([start + torch.arange(m) % n for start, n in zip(starts, sizes, strict=True)])
-            x, y = x[rows.to(y.device)], y[rows.to(y.device)]
-        return x.view(k, m, *x.shape[1:]), y.view(k, m), tasks
+        blocks, start = [], 0
+        for size, group in groupby(self.earlier, key=lambda block: block[1]):
+            tasks = torch.tensor([task for task, _ in group], device=self.y.device)
+            stop = start + len(tasks) * size
+            x, y = self.x[start:stop], self.y[start:stop]
+            blocks.append((x.view(len(tasks), size, *x.shape[1:]), y.view(len(tasks), size), tasks))
+            start = stop
+        return blocks
 
     def draw_past(self, n: int, rng: torch.Generator) -> Batch | None:
         """n random examples of the earlier tasks, all of them if there are fewer; None when there are none."""

@@ -55,6 +55,15 @@ class Net(Stateful):
         self.theta = torch.zeros(0, device=device)
         self._lay()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For deepcopy and pickle: the buffers are laid out anew around the copied parameters."""
+        return {k: v for k, v in vars(self).items() if k not in ("theta", "grad")} | {"device": self.device}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.theta = torch.zeros(0, device=state.pop("device"))
+        vars(self).update(state)
+        self._lay()
+
     def __call__(self, *args: Any) -> Tensor:
         return self.module(*args)  # type: ignore[no-any-return]
 

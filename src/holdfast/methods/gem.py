@@ -11,6 +11,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from holdfast.engine import Net, Optimiser, TaskRing
+from holdfast.errors import BadInput
 from holdfast.methods.base import Learner
 from holdfast.settings import Count, NonNegative
 from holdfast.types import Batch, StreamInfo
@@ -38,15 +39,16 @@ class GEM(Learner):
 
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
         super().start(net, optimiser, info, rng)
+        if self.total is not None and self.total < info.tasks:
+            raise BadInput(f"total of method 'gem' must be at least one per task, {info.tasks}, not {self.total}")
         self.memory = TaskRing(self.memories, self.total)
 
     def observe(self, batch: Batch) -> Tensor:
         self.memory.add(batch, self.rng)
         loss = self.backward(self.cross_entropy(batch))
         past = self.memory.past()
-        if past is not None:
-            x, y, tasks = past
-            G = self.net.gradients(x, y, self.allowed(tasks))  # (K, P)
+        if past:
+            G = torch.cat([self.net.gradients(x, y, self.allowed(tasks)) for x, y, tasks in past])  # (K, P)
             self.net.grad.copy_(project(self.net.grad, G, self.margin))
         self.optimiser.step(self.net)
         return loss

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from holdfast.audit.lease import Lease
 from holdfast.engine import Net, Optimiser, restrict
+from holdfast.errors import BadInput
 from holdfast.methods.base import Learner
 from holdfast.settings import Count, NonNegative
 from holdfast.types import Batch, StreamInfo
@@ -42,6 +43,8 @@ class ICaRL(Learner):
 
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
         super().start(net, optimiser, info, rng)
+        if self.memories < info.classes:
+            raise BadInput(f"memories of method 'icarl' must be at least one per class, {info.classes}")
         self.x = torch.zeros(0, *info.shape, device=net.device)  # exemplars, each class's in herding order
         self.y = torch.zeros(0, dtype=torch.long, device=net.device)
         self.targets = torch.zeros(0, info.classes, device=net.device)  # z° of the exemplars
@@ -58,7 +61,7 @@ class ICaRL(Learner):
 
     def finish(self, train: Lease) -> None:
         new = train.y.unique()
-        share = max(1, self.memories // len(torch.cat([self.y, new]).unique()))
+        share = self.memories // len(torch.cat([self.y, new]).unique())
         kept = _first_of_each(self.y, share)
         chosen = torch.cat([self._herd(train, c, share) for c in new.tolist()])
         batch = train.take(chosen.cpu())

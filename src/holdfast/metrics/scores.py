@@ -50,13 +50,12 @@ def fwt(record: Record) -> float | None:
 def forgetting(record: Record) -> float | None:
     """Forgetting (Chaudhry et al., 2018): the best a task was before the last one, less what is left. Positive is bad.
 
-    F = 1/(T−1) · Σ_{j<T} max_{l in j..T−1} R[l, j] − R[T, j]
+    F = 1/(T−1) · Σ_{j<T} max_{l<T} R[l, j] − R[T, j]
     """
     R = _square(record)
     if R is None:
         return None
-    best = np.array([R[j:-1, j].max() for j in range(len(R) - 1)])
-    return _finite((best - R[-1, :-1]).mean())
+    return _finite((R[:-1, :-1].max(0) - R[-1, :-1]).mean())
 
 
 def forgetting_ctrl(record: Record) -> float | None:

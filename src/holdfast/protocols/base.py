@@ -80,13 +80,16 @@ class Protocol(ABC):
 
 
 def record_of(session: Session, protocol: Protocol, net: dict[str, Any], chosen: dict[str, dict[str, Any]]) -> Record:
-    """The record of a finished session. `net` describes the network; `chosen` its settings' provenance."""
+    """The record of a finished session. `net` describes the network; `chosen`: the method's and net's settings."""
     m, stream, learner = session.measured, session.stream, session.learner
     settings = {
-        **provenance(learner),
-        **{f"net.{k}": v for k, v in chosen.items()},
+        **chosen.get("", {}),
+        **{f"net.{k}": v for k, v in chosen.get("net", {}).items()},
         **{f"protocol.{k}": v for k, v in provenance(protocol).items()},
-        **{f"stream.{k}": {"value": v, "chosen_by": "given"} for k, v in stream.settings.items()},
+        **{
+            f"stream.{k}": {"value": v, "chosen_by": stream.chosen_by.get(k, "given")}
+            for k, v in stream.settings.items()
+        },
     }
     rows = sum(len(task.train) for task in stream.tasks)
     record = Record(

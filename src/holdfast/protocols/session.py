@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from holdfast.audit import Lease, Retention, footprint
+from holdfast.audit import Lease, Retention, footprint, glance
 from holdfast.engine import Net, Optimiser, Score, batches, count_flops, score
 from holdfast.errors import BadInput, RunFailed
 from holdfast.methods import Learner
@@ -95,7 +96,7 @@ class Session:
     def meet(self, task: Task) -> None:
         """Before a task is learned: how confident are predictions on its data?"""
         if task.t > 0:
-            self.measured.entropies.append(self._score(task, task.train, ENTROPY_ROWS).entropy)
+            self.measured.entropies.append(self._score(task, task.train, ENTROPY_ROWS, head=task.t - 1).entropy)
 
     def show(self, task: Task, passes: int, batch: int, *, lease_at_begin: bool) -> Iterator[int]:
         """Begin, all batches, finish; then the lease is over. Protocols that select show a task several times."""
@@ -130,7 +131,8 @@ class Session:
     def score(self, after_task: int, step: int) -> None:
         """Score every task: one more row of R."""
         self._ready()
-        scores = [self._timed_score(task) for task in self.stream.tasks]
+        with self._unchanged():
+            scores = self._timed_scores(after_task, step)
         self.measured.R.append([s.accuracy for s in scores])
         self.measured.scorings.append({"after_task": after_task, "step": step})
         self.measured.predictions.append([s.predicted for s in scores])
@@ -140,13 +142,14 @@ class Session:
     def score_current(self, task: Task, step: int) -> None:
         """Score only the task being learned: one more point of its learning curve."""
         self._ready()
-        self._curve(task.t, step, task, self._timed_score(task))
+        with self._unchanged():
+            self._curve(task.t, step, task, self._timed_score(task))
 
     def _train(
         self, lease: Lease, part: Part, task: int | Tensor, passes: int, batch: int, lease_at_begin: bool
     ) -> Iterator[int]:
         learner, t, m = self.learner, lease.task, self.measured
-        clock = _Clock()
+        clock, steps_clock = _Clock(), _Clock()
         with clock:
             _, flops = count_flops(lambda: learner.begin(lease if lease_at_begin else None))
         kept = lease.kept()
@@ -158,12 +161,13 @@ class Session:
             )
         steps = passes * -(-n_rows // batch)
         self.steps = steps
-        counted = min(1, steps - 1)  # the step whose operations are counted; it and the warm-up before are not timed
+        counted = min(1, steps - 1)  # the step whose operations are counted, which is slow
+        untimed = counted + 1 if steps > 2 else 0  # it and the warm-up before it are not timed
         losses: list[Tensor] = []
         yield 0
         done = 0
         for _ in range(passes):
-            clock.start(done > counted)
+            steps_clock.start(done >= untimed)
             for each in batches(part, batch, rng, task, kept if n_rows < len(part) else None):
                 if done == counted:
                     loss, per_step = count_flops(lambda each=each: learner.observe(each))  # type: ignore[misc]
@@ -178,17 +182,16 @@ class Session:
                     losses.clear()
                     if self.watch is not None:
                         self.watch(Progress(t, len(self.stream), done, steps))
-                clock.stop()
+                steps_clock.stop()
                 yield done
-                clock.start(done > counted)
-            clock.stop()
-        clock.seconds *= steps / max(1, steps - counted - 1)  # as if those two had been timed
+                steps_clock.start(done >= untimed)
+            steps_clock.stop()
         with clock:
             _, at_end = count_flops(lambda: learner.finish(lease))
         m.rows_shown += passes * n_rows + lease.rows_read
         lease.close()
         self._spent.flops += flops + per_step * steps + at_end
-        self._spent.seconds += clock.seconds
+        self._spent.seconds += clock.seconds + steps_clock.seconds * steps / (steps - untimed)
         self._spent.updates += steps
 
     def _ready(self) -> None:
@@ -197,6 +200,24 @@ class Session:
             self.learner.ready()
         self.measured.eval_seconds += clock.seconds
 
+    def _timed_scores(self, after_task: int, step: int) -> list[Score]:
+        """Every task's score, taken in a random order, so that a learner cannot count its way to the task."""
+        rng = generator(self.seed, "scoring", after_task=after_task, step=step)
+        order = torch.randperm(len(self.stream), generator=rng).tolist()
+        scores = {t: self._timed_score(self.stream.tasks[t]) for t in order}
+        return [scores[t] for t in range(len(self.stream))]
+
+    @contextmanager
+    def _unchanged(self) -> Iterator[None]:
+        """Scoring must leave the learner as it was."""
+        before = glance(self.learner)
+        yield
+        if glance(self.learner) != before:
+            raise RunFailed(
+                f"{type(self.learner).__name__}.predict changed the learner (its weights, memory or counters); "
+                "predicting must change nothing"
+            )
+
     def _timed_score(self, task: Task) -> Score:
         clock = _Clock()
         with clock:
@@ -204,10 +225,21 @@ class Session:
         self.measured.eval_seconds += clock.seconds
         return result
 
-    def _score(self, task: Task, part: Part, rows: int | None = None) -> Score:
-        given = task.t if self.stream.info.task_given else None
-        allowed = None if self._allowed is None else self._allowed[task.t]
-        return score(self.learner.predict, part, given, allowed, rows)
+    def _score(self, task: Task, part: Part, rows: int | None = None, head: int | None = None) -> Score:
+        """`head`: whose classes are asked for where the task is given; the task's own unless said otherwise."""
+        head = task.t if head is None else head
+        given = head if self.stream.info.task_given else None
+        allowed = None if self._allowed is None else self._allowed[head]
+        return score(self._predict, part, given, allowed, rows)
+
+    def _predict(self, x: Tensor, task: int | None) -> Tensor:
+        logits = self.learner.predict(x, task)
+        wanted = (len(x), self.stream.info.classes)
+        if not isinstance(logits, Tensor) or tuple(logits.shape) != wanted or not logits.is_floating_point():
+            got = f"{tuple(logits.shape)} {logits.dtype}" if isinstance(logits, Tensor) else type(logits).__name__
+            name = type(self.learner).__name__
+            raise TypeError(f"{name}.predict must return float logits of shape {wanted} (rows, classes), not {got}")
+        return logits
 
     def _curve(self, after_task: int, step: int, task: Task, s: Score) -> None:
         if math.isnan(s.loss):
@@ -259,6 +291,8 @@ class _Clock:
 
 def _check_finite(losses: list[Tensor], t: int, done: int) -> None:
     values = torch.stack([torch.as_tensor(loss).detach() for loss in losses])
+    if values.dim() != 1:
+        raise TypeError(f"observe returned losses of shape {tuple(values.shape[1:])}; it must return one number")
     wrong = (~torch.isfinite(values)).nonzero().flatten().tolist()
     if wrong:
         step = done - len(losses) + wrong[0] + 1

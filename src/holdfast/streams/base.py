@@ -14,7 +14,7 @@ from torch import Tensor
 from holdfast.data import as_dataset
 from holdfast.errors import BadInput
 from holdfast.seeds import generator
-from holdfast.settings import Count, Fraction, settings_of
+from holdfast.settings import Count, Fraction, provenance, settings_of
 from holdfast.types import DataSet, Part, Scenario, Stream, StreamInfo, Task, Transform
 
 
@@ -49,8 +49,9 @@ class StreamSpec(ABC):
         scenario, outputs, plans = self.plan(data, seed)
         tasks = tuple(self._task(t, plan, data, seed) for t, plan in enumerate(plans))
         info = StreamInfo(name, scenario, data.shape, outputs, tuple(task.classes for task in tasks))
+        chosen = {k: v["chosen_by"] for k, v in provenance(self).items()}
         settings = {"data": data.name, **settings_of(self), "scenario": scenario}
-        return Stream(info, tasks, seed, settings, data.fingerprint, partial(self.cut, name, given))
+        return Stream(info, tasks, seed, settings, data.fingerprint, partial(self.cut, name, given), chosen)
 
     def _task(self, t: int, plan: Plan, data: DataSet, seed: int) -> Task:
         rng = generator(seed, "rows", task=t)

@@ -57,7 +57,7 @@ class Cell:
         return {
             "method": {
                 "name": name_of(self.method),
-                **settings_of(self.method),
+                **self._method_settings(),
                 **_own_code(*type(self.method).__mro__),
             },
             "stream": {
@@ -77,7 +77,13 @@ class Cell:
         refuse_hidden_task(self.method, self.stream)
         info = self.stream.info
         net = self._net(info, torch.device("cpu"))
-        fresh(self.method).start(net, self.protocol.descent(), info, generator(self.seed, "check"))
+        try:
+            fresh(self.method).start(net, self.protocol.descent(), info, generator(self.seed, "check"))
+        except BadInput:
+            raise
+        except Exception as error:  # a user's method may raise anything
+            name = name_of(self.method)
+            raise BadInput(f"method {name!r} cannot start: {type(error).__name__}: {error}") from error
 
     def run(self, watch: Watch | None = None) -> Record:
         device = pick_device(self.device)
@@ -85,9 +91,16 @@ class Cell:
         with one_thread(), seeded(seed_for(self.seed, "training")):
             net = self._net(stream.info, device)
             session = self.protocol.run(fresh(self.method), stream, net, self.seed, watch)
-            chosen = provenance(self.net) if isinstance(self.net, NetSpec) else {}
+            chosen = {"net": provenance(self.net)} if isinstance(self.net, NetSpec) else {}
+            given = {name: {"value": value, "chosen_by": "given"} for name, value in self._method_settings().items()}
+            chosen[""] = {**given, **provenance(self.method)}
             net_words = {**describe(self.net), "parameters": net.size}
             return record_of(session, self.protocol, net_words, chosen)
+
+    def _method_settings(self) -> dict[str, Any]:
+        """The method's fields, and whatever else its constructor put on it."""
+        public = {name: value for name, value in vars(self.method).items() if not name.startswith("_")}
+        return {name: plain(value) for name, value in {**public, **settings_of(self.method)}.items()}
 
     def _net(self, info: StreamInfo, device: torch.device) -> Net:
         build = functools.partial(build_module, self.net, info)
@@ -102,7 +115,7 @@ def build_module(net: NetLike, info: StreamInfo) -> nn.Module:
     if isinstance(net, NetSpec):
         return net.build(info)
     if isinstance(net, nn.Module):
-        return copy.deepcopy(net)
+        return copy.deepcopy(net).train()
     module = net(info)
     if not isinstance(module, nn.Module):
         raise BadInput(f"net must make an nn.Module, but {describe(net)['name']} made a {type(module).__name__}")
@@ -178,10 +191,21 @@ def _own_code(*things: Any) -> dict[str, str]:
 
 
 def _source(thing: Any) -> str:
+    """The whole file it is written in: a constant or a helper beside it decides results, too."""
+    for read in (lambda: Path(inspect.getsourcefile(thing) or "").read_text(), lambda: inspect.getsource(thing)):
+        try:
+            return read()
+        except (OSError, TypeError, UnicodeDecodeError):
+            continue
+    return repr(thing)
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it; what JSON lacks, in words."""
     try:
-        return inspect.getsource(thing)
-    except (OSError, TypeError):
-        return repr(thing)
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError):
+        return repr(value)
 
 
 def _check_outputs(net: Net, info: StreamInfo) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import signal
+import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -105,12 +107,15 @@ def _drained(queue: Any) -> Iterator[Event]:
         yield Event(i, progress)
 
 
+_PARENT_DEATH = 1  # PR_SET_PDEATHSIG
 _shared: tuple[Sequence[Cell], Path | None, Any]
 
 
 def _initialise(cells: Sequence[Cell], folder: Path | None, queue: Any) -> None:
     global _shared
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business; it ends its workers
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)  # a killed parent takes its workers along
     _shared = (cells, folder, queue)
 
 
@@ -128,8 +133,10 @@ def _run_cell(cell: Cell, folder: Path | None, watch: Callable[[Progress], None]
             (home / "error.txt").unlink(missing_ok=True)  # of an earlier try
         return record
     except (RunFailed, BadInput) as error:
+        if home is not None:
+            write_text(home / "error.txt", f"{error}\n")
         return Failure(cell.name, str(error))
-    except Exception as error:  # a bug in a user's method must not take the other cells down
+    except (Exception, SystemExit) as error:  # a bug in a user's method must not take the other cells down
         text = traceback.format_exc()
         if home is None:
             return Failure(cell.name, text.strip())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import tempfile
@@ -23,6 +24,15 @@ _ARRAYS = ("predictions", "labels")
 _UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
 
 
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+_UMASK = _umask()
+
+
 def dumps(value: Any) -> str:
     """JSON without NaN, which is not JSON."""
     return json.dumps(value, indent=2, allow_nan=False)
@@ -41,6 +51,7 @@ def write_bytes(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        Path(part).chmod(0o666 & ~_UMASK)  # as an ordinary new file has it
         os.replace(part, path)
     except BaseException:
         Path(part).unlink(missing_ok=True)
@@ -69,10 +80,9 @@ def write_record(record: Record, folder: Path) -> None:
     """predictions.npz first: a record.json means a whole cell."""
     folder.mkdir(parents=True, exist_ok=True)
     arrays = {f"{name}_{i}": a for name in _ARRAYS for i, a in enumerate(getattr(record, name))}
-    part = folder / ".predictions.npz"
-    with part.open("wb") as file:
-        np.savez_compressed(file, **arrays)
-    os.replace(part, folder / "predictions.npz")
+    packed = io.BytesIO()
+    np.savez_compressed(packed, **arrays)
+    write_bytes(folder / "predictions.npz", packed.getvalue())
     write_text(folder / "record.json", json.dumps(to_json(record), allow_nan=False))
 
 
