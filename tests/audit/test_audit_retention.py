@@ -32,7 +32,7 @@ FORMS = {
     "transposed": (lambda p: p.x(SOME).flatten(1).T.contiguous(), 4),
     "halved": (lambda p: p.x(SOME).half(), 2),
     "with labels": (lambda p: torch.cat([p.x(SOME).flatten(1), torch.ones(4, 1)], 1), 4),
-    "bytes": (lambda p: p.x(SOME).numpy().tobytes(), 4),
+    "a byte string": (lambda p: p.x(SOME).numpy().tobytes(), 4),
     "among others": (lambda p: torch.cat([torch.rand(5, *p.pixels.shape[1:]), p.x(SOME)]), 4),
 }
 
