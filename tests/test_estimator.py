@@ -77,7 +77,10 @@ def test_bad_input_is_refused(digits):
     with pytest.raises(hf.BadInput, match="needs the task label"):
         hf.ContinualClassifier("independent").fit(X, y)
     model = hf.ContinualClassifier("finetune").fit(X[:50], y[:50])
-    with pytest.raises(hf.BadInput, match="shape"):
-        model.partial_fit(X[:, :10], y)
+    for call in (lambda: model.partial_fit(X[:, :10], y), lambda: model.predict(X[:, :10])):
+        with pytest.raises(hf.BadInput, match="shape"):
+            call()
+    with pytest.raises(hf.BadInput, match="max_classes"):
+        hf.ContinualClassifier(max_classes=0).fit(X, y)
     with pytest.raises(hf.BadInput, match="task 0 is over"):
         model.partial_fit(X[:50], y[:50]).partial_fit(X[:50], y[:50], task=0)

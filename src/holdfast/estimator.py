@@ -68,8 +68,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = np.asarray(y).reshape(-1)
         if "learner_" not in vars(self):
             self._start(data.shape)
-        if data.shape != self.info_.shape:
-            raise BadInput(f"X has examples of shape {data.shape}, but the model was fitted with {self.info_.shape}")
+        self._check_shape(data.shape)
         self._meet(names if classes is None else np.concatenate([np.asarray(classes), names]))
         if task is not None and task < self.task_:
             raise BadInput(f"task {task} is over: the model is at task {self.task_}; its data are gone")
@@ -82,6 +81,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Logits of the classes seen, in the order of `classes_`."""
         check_is_fitted(self, "learner_")
         x = as_float(as_dataset((X, np.zeros(len(X), int), X, np.zeros(len(X), int)), self.seed).x)
+        self._check_shape(tuple(x.shape[1:]))
         with torch.inference_mode(), one_thread():
             logits = torch.cat([self.learner_.predict(part.to(self.device_), None).cpu() for part in x.split(1000)])
         return logits[:, self.index_].numpy()
@@ -94,7 +94,13 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         best = self.decision_function(X).argmax(1)
         return self.classes_[best]
 
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        if shape != self.info_.shape:
+            raise BadInput(f"X has examples of shape {shape}, but the model was fitted with {self.info_.shape}")
+
     def _start(self, shape: tuple[int, ...]) -> None:
+        if self.max_classes < 1:
+            raise BadInput(f"max_classes must be a whole number >= 1, not {self.max_classes}")
         self.device_ = pick_device(self.device)
         everything = tuple(range(self.max_classes))
         self.info_ = StreamInfo("partial_fit", "class", shape, self.max_classes, (everything,))

@@ -83,7 +83,7 @@ td.best { font-weight: 650; }
 .mark { display: inline-block; padding: 0 .4em; border-radius: 4px; font-size: .72rem; font-weight: 600; }
 .mark.best { color: var(--good); background: var(--best-bg); }
 .mark.tie, .mark.bound { color: var(--quiet); background: var(--tie-bg); }
-.label { white-space: nowrap; font-weight: 600; }
+.label { display: inline-block; max-width: 24rem; white-space: normal; overflow-wrap: anywhere; font-weight: 600; }
 .glyph { display: inline-block; width: 1.1em; text-align: center; }
 .legend { display: flex; flex-wrap: wrap; gap: .15rem 1.2rem; margin: .4rem 0 .6rem; font-size: .88rem; }
 .legend .label { font-weight: 500; }
