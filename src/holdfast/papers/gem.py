@@ -106,7 +106,7 @@ def recipes() -> list[Recipe]:
             cells,
             notes=(
                 "EWC is judged as the authors' code runs it: the square of the batch-mean gradient on 1,000 examples, "
-                "λ = 1000 without the factor ½. Correctly, per example, that strength diverges, and at 2 epochs λ = 100 "
+                "λ = 1000 without the factor ½. Correctly, per example, that strength diverges, at 2 epochs λ = 100 "
                 "does too; λ = 10 is shown.",
                 "The learning rates of the shuffled run and of 2 and 5 epochs were not released; those of 1 epoch, and "
                 "0.1 for the shuffled run, are used.",
