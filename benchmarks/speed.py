@@ -1,4 +1,4 @@
-"""Seconds of training and scoring: a bare hand-written PyTorch loop, Holdfast, and Avalanche where it is installed.
+"""Seconds of training and scoring: a bare hand-written PyTorch loop and Holdfast, on the same work.
 
     make bench                                       all workloads, medians of 5 interleaved repeats
     python benchmarks/speed.py --repeats 3 W1 W2     some of them
@@ -6,7 +6,7 @@
 
 Every measurement is a process of its own with one thread; contestants take turns, so that noise meets all of them.
 Training and scoring are timed apart; scoring is one final pass over all test sets, for every contestant. What is
-compared are ratios of medians in one run. Avalanche needs an environment of its own: set AVALANCHE_PYTHON.
+compared are ratios of medians in one run.
 """
 
 from __future__ import annotations
