@@ -16,6 +16,8 @@ from pathlib import Path
 from queue import Empty
 from typing import Any
 
+import torch
+
 from holdfast.errors import BadInput, RunFailed
 from holdfast.protocols import Progress
 from holdfast.sweep.cell import Cell
@@ -55,6 +57,8 @@ def execute(
             tell(Event(i, outcome=results[i]))
     waiting = [i for i in range(len(cells)) if i not in results]
     jobs = min(jobs or os.cpu_count() or 1, len(waiting))
+    if torch.get_num_threads() > 1:  # torch was loaded before us with a pool of threads, which a fork would break
+        jobs = 1
     events = _in_processes(cells, waiting, jobs, folder) if jobs > 1 else _here(cells, waiting, folder, tell)
     for event in events:
         if event.outcome is not None:
