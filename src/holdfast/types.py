@@ -84,7 +84,7 @@ class Part:
 
 
 def as_float(raw: Tensor) -> Tensor:
-    return raw / 255 if raw.dtype == torch.uint8 else raw
+    return raw.float().div_(255) if raw.dtype == torch.uint8 else raw
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from holdfast.engine import Net, batches, count_flops, optimiser, score
+from holdfast.engine import Net, batches, count_flops, entropy, optimiser, score
 from holdfast.methods import methods
 from holdfast.types import Batch, Part, StreamInfo
 
@@ -92,6 +92,7 @@ def test_score_equals_the_direct_computation(masked, chunk, monkeypatch):
     allowed = torch.tensor([1, 0, 1, 1, 0, 1, 1]).bool() if masked else None
     part = part.take(((part.y != 1) & (part.y != 4)).nonzero().flatten()) if masked else part
     got = score(lambda x, task: 3 * net(x), part, None, allowed)
+    spread = entropy(lambda x, task: 3 * net(x), part, None, allowed, rows=len(part))
     logits = 3 * net(part.x()).detach().double().numpy()
     if masked:
         logits[:, [1, 4]] = -np.inf
@@ -99,27 +100,29 @@ def test_score_equals_the_direct_computation(masked, chunk, monkeypatch):
     p /= p.sum(1, keepdims=True)
     y = part.y.numpy()
     with np.errstate(divide="ignore", invalid="ignore"):
-        entropy = -np.nansum(p * np.log(p), 1).mean()
+        expected = -np.nansum(p * np.log(p), 1).mean()
     assert got.predicted.tolist() == p.argmax(1).tolist()
     assert got.accuracy == (p.argmax(1) == y).mean()
     assert got.loss == pytest.approx(-np.log(p[np.arange(len(y)), y]).mean(), rel=1e-5)
-    assert got.entropy == pytest.approx(entropy, rel=1e-5)
+    assert spread == pytest.approx(expected, rel=1e-5)
     if masked:
         assert not set(got.predicted.tolist()) & {1, 4}
 
 
-def test_score_of_the_first_rows_and_what_predict_is_given():
+def test_what_predict_is_given_and_the_entropy_of_the_first_rows():
     part, seen = part_of(40), []
 
     def predict(x, task):
         seen.append((x.shape[0], task, torch.is_inference_mode_enabled()))
         return F.one_hot(torch.zeros(len(x), dtype=torch.long), 7).float()
 
-    got = score(predict, part, 3, None, rows=12)
-    assert seen == [(12, 3, True)]
-    assert len(got.predicted) == 12
-    assert got.accuracy == (part.y[:12] == 0).sum().item() / 12
-    assert len(score(predict, part, None, None, rows=500).predicted) == 40
+    got = score(predict, part, 3, None)
+    assert seen == [(40, 3, True)]
+    assert got.accuracy == (part.y == 0).sum().item() / 40
+    p = np.array([np.e] + [1.0] * 6) / (np.e + 6)
+    assert entropy(predict, part, None, None, rows=12) == pytest.approx(-(p * np.log(p)).sum(), rel=1e-5)
+    entropy(predict, part, None, None, rows=500)
+    assert [rows for rows, *_ in seen] == [40, 12, 40]
 
 
 @pytest.mark.parametrize(("classes", "dtype"), [(256, np.uint8), (257, np.uint16)])

@@ -54,6 +54,55 @@ def test_a_loss_over_outputs_and_theta_has_the_per_parameter_gradients(module, e
         torch.testing.assert_close(net.grad, expected, rtol=1e-5, atol=1e-6, msg=f"pass {times}")
 
 
+def perceptron() -> nn.Sequential:
+    torch.manual_seed(3)
+    return nn.Sequential(nn.Flatten(), nn.Linear(12, 9), nn.ReLU(), nn.Linear(9, 8), nn.ReLU(), nn.Linear(8, 5))
+
+
+def autograd(net: Net, x: torch.Tensor, y: torch.Tensor, allowed: torch.Tensor | None = None):
+    """Loss and gradient as torch finds them."""
+    logits = net(x) if allowed is None else net(x).masked_fill(~allowed, -torch.inf)
+    loss = F.cross_entropy(logits, y)
+    return loss.detach(), torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(net.module.parameters()))])
+
+
+@pytest.mark.parametrize("mask", ["none", "shared", "per row"])
+def test_the_gradient_by_hand_is_that_of_autograd(mask):
+    net = Net(perceptron())
+    torch.manual_seed(0)
+    x, y = torch.randn(7, 3, 4), torch.tensor([0, 1, 3, 0, 3, 1, 0])
+    allowed = {"none": None, "shared": torch.tensor([1, 1, 0, 1, 0]).bool()}.get(mask, F.one_hot(y, 5).bool())
+    if mask == "per row":
+        allowed[:, 4] = True
+    for _ in range(2):  # the second time the buffer already holds something
+        loss = net.collect(x, y, allowed)
+        expected, gradient = autograd(net, x, y, allowed)
+        torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(net.grad, gradient, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("way", ["hook", "frozen", "half flattened", "conv"])
+def test_what_is_not_a_plain_perceptron_is_left_to_autograd(way):
+    module = perceptron()
+    if way == "frozen":
+        module[1].weight.requires_grad_(False)
+    if way == "half flattened":
+        module = nn.Sequential(nn.Flatten(2), nn.Linear(4, 5), nn.Flatten(), nn.Linear(15, 5))
+    if way == "conv":
+        module = nn.Sequential(nn.Conv1d(3, 2, 2), nn.ReLU(), nn.Flatten(), nn.Linear(6, 5))
+    net = Net(module)
+    doubled = []
+    if way == "hook":
+        module[1].register_forward_hook(lambda m, args, out: doubled.append(1) or 2 * out)
+    x, y = torch.randn(4, 3, 4), torch.tensor([0, 1, 2, 3])
+    net.collect(x, y)
+    expected = torch.autograd.grad(F.cross_entropy(net(x), y), [p for p in module.parameters() if p.requires_grad])
+    found = torch.cat([p.grad.flatten() for p in module.parameters() if p.requires_grad])
+    torch.testing.assert_close(found, torch.cat([g.flatten() for g in expected]))
+    assert way != "frozen" or not module[1].weight.grad.any()
+    assert way != "hook" or len(doubled) == 2
+
+
 def test_double_weights_are_refused_by_name():
     with pytest.raises(BadInput, match=r"must all be float32, not torch\.float64"):
         Net(nn.Linear(2, 2).double())

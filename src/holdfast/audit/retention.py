@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from holdfast.audit.footprint import reachable
@@ -27,8 +28,8 @@ class Retention:
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.width = math.prod(shape)
         self._past: list[Part] = []
-        self._hashed = 0
-        self._known = torch.zeros(0, dtype=torch.int64)  # sorted hashes of past rows, as bytes and as floats
+        self._hashed = 0  # how many parts are in `_known`
+        self._known = torch.zeros(0, dtype=torch.int64)  # sorted hashes of past rows, in all their forms
         self._row_of = torch.zeros(0, dtype=torch.int64)  # for each the hash of the row as stored, its identity
 
     def remember(self, train: Part) -> None:
@@ -39,6 +40,10 @@ class Retention:
         """(rows, bytes): how many different past rows are kept in anything reachable from `thing`, and their size."""
         found, size = [], 0
         for table in _tables(thing, self.width) if self._past else ():
+            if all(part.pixels.dtype == torch.uint8 for part in self._past):
+                table = table[(table >= 0).all(1)]  # weights are not hashed
+            if not len(table):
+                continue
             self._hash_past()
             hashes = _hash(table)
             place = torch.searchsorted(self._known, hashes).clamp_(max=len(self._known) - 1)
@@ -94,10 +99,13 @@ def _from_numpy(array: np.ndarray) -> Tensor | None:
 
 
 def _hash(rows: Tensor) -> Tensor:
-    """(n,) int64: a random linear form of each row's bits, modulo 2^64; equal rows always agree.
+    """(n,) int64: a random linear form of each row's bits, two numbers a word, modulo 2^64; equal rows always agree.
 
     Numbers are taken as float32 and integers as int32, so that a copy in a wider type is the same row.
     """
-    bits = rows.float().contiguous().view(torch.int32) if rows.is_floating_point() else rows.to(torch.int32)
-    form = torch.randint(-(2**62), 2**62, (rows.shape[1],), generator=torch.Generator().manual_seed(17))
-    return torch.cat([(part.long() * form).sum(1) for part in bits.split(_CHUNK)])
+    if rows.shape[1] % 2:
+        rows = F.pad(rows, (0, 1))
+    bits = rows.float() if rows.is_floating_point() else rows.to(torch.int32)
+    words = bits.contiguous().view(torch.int64)
+    form = torch.randint(-(2**62), 2**62, (words.shape[1],), generator=torch.Generator().manual_seed(17))
+    return torch.cat([(chunk * form).sum(1) for chunk in words.split(_CHUNK)])

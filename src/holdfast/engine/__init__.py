@@ -2,7 +2,7 @@
 
 from holdfast.engine.batching import batches
 from holdfast.engine.count import count_flops
-from holdfast.engine.evaluate import Score, score
+from holdfast.engine.evaluate import Score, entropy, score
 from holdfast.engine.fisher import fisher
 from holdfast.engine.gradients import cross_entropy, restrict
 from holdfast.engine.memory import ClassRing, Memory, Reservoir, TaskRing
@@ -12,6 +12,6 @@ from holdfast.engine.theta import Growing, Net
 
 __all__ = [
     "SGD", "Adam", "ClassRing", "Growing", "Memory", "Momentum", "Net", "Optimiser", "OptimiserName", "Plain",
-    "Reservoir", "Score", "Stateful", "TaskRing", "batches", "count_flops", "cross_entropy", "fisher", "optimiser",
-    "restrict", "score",
+    "Reservoir", "Score", "Stateful", "TaskRing", "batches", "count_flops", "cross_entropy", "entropy", "fisher",
+    "optimiser", "restrict", "score",
 ]  # fmt: skip

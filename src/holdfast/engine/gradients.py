@@ -27,7 +27,7 @@ def grouped_gradients(
     module: nn.Module, parameters: Sequence[nn.Parameter], x: Tensor, y: Tensor, allowed: Tensor | None
 ) -> Tensor:
     """(N, P) ∂/∂θ of the mean cross-entropy of each group; x (N, B, *shape), y (N, B), allowed (N, C) or None."""
-    chain = _chain_in_order(module, parameters)
+    chain = chain_in_order(module, parameters)
     if chain is not None:
         return _chain_gradients(chain, x, y, allowed)
     if any(isinstance(m, nn.modules.batchnorm._BatchNorm) and m.training for m in module.modules()):
@@ -39,7 +39,7 @@ def summed_squares(
     module: nn.Module, parameters: Sequence[nn.Parameter], x: Tensor, y: Tensor, allowed: Tensor | None
 ) -> Tensor:
     """(P,) Σ over examples of (∂CE/∂θ)²; x (n, *shape), y (n,), allowed (n, C) or None. Memory stays bounded."""
-    chain = _chain_in_order(module, parameters)
+    chain = chain_in_order(module, parameters)
     chunk = CHUNK_ROWS if chain is not None else max(1, CHUNK_BYTES // (4 * sum(p.numel() for p in parameters)))
     total: Tensor | None = None
     for i in range(0, len(y), chunk):
@@ -54,7 +54,7 @@ def summed_squares(
     return total
 
 
-def _chain_in_order(module: nn.Module, parameters: Sequence[nn.Parameter]) -> list[nn.Linear] | None:
+def chain_in_order(module: nn.Module, parameters: Sequence[nn.Parameter]) -> list[nn.Linear] | None:
     """The module's linear chain, if its parameters lie in θ as the chain has them."""
     chain = linear_chain(module)
     if chain is None or [id(p) for m in chain for p in (m.weight, m.bias)] != [id(p) for p in parameters]:
@@ -66,11 +66,9 @@ def linear_chain(module: nn.Module) -> list[nn.Linear] | None:
     """The linear layers of a plain ReLU perceptron (Flatten, Linear, ReLU, Linear, ...), or None if it is not one."""
     if type(module) is not nn.Sequential:  # a subclass may do more in its forward
         return None
-    layers = [
-        m
-        for m in module
-        if not isinstance(m, nn.Flatten | nn.Identity) and not (isinstance(m, nn.Dropout) and not m.training)
-    ]
+    if any(m._forward_hooks or m._forward_pre_hooks or m._backward_hooks for m in (module, *module)):
+        return None
+    layers = [m for m in module if not _passes_through(m)]
     linears, relus = layers[0::2], layers[1::2]
     plain = (
         len(layers) % 2 == 1
@@ -80,21 +78,55 @@ def linear_chain(module: nn.Module) -> list[nn.Linear] | None:
     return linears if plain else None  # type: ignore[return-value]
 
 
+def _passes_through(m: nn.Module) -> bool:
+    if type(m) is nn.Flatten:
+        return (m.start_dim, m.end_dim) == (1, -1)
+    return type(m) is nn.Identity or (type(m) is nn.Dropout and not m.training)
+
+
+@torch.no_grad()
+def chain_gradient(
+    chain: list[nn.Linear], x: Tensor, y: Tensor, allowed: Tensor | None, into: Sequence[Tensor]
+) -> Tensor:
+    """The mean cross-entropy; its gradient goes into the tensors `into`: weights and biases as the chain has them."""
+    inputs, logits = _forward(chain, x)
+    logp = restrict(logits, allowed).log_softmax(-1)
+    loss = F.nll_loss(logp, y)
+    layer = len(chain)
+    for delta, a in _backward(chain, inputs, _error(logp, y).div_(len(y))):
+        layer -= 1
+        torch.mm(delta.t(), a, out=into[2 * layer])
+        torch.sum(delta, 0, out=into[2 * layer + 1])
+    return loss
+
+
 @torch.no_grad()
 def _back_propagated(
     chain: list[nn.Linear], x: Tensor, y: Tensor, allowed: Tensor | None
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """(∂CE/∂output, input) of every layer, last layer first: (n, out) and (n, in), of the summed cross-entropy."""
+    inputs, logits = _forward(chain, x)
+    yield from _backward(chain, inputs, _error(restrict(logits, allowed).log_softmax(-1), y))
+
+
+def _forward(chain: list[nn.Linear], x: Tensor) -> tuple[list[Tensor], Tensor]:
+    """The input of every layer, and the logits."""
     inputs = [x.flatten(1)]
-    for layer in chain:
-        z = torch.addmm(layer.bias, inputs[-1], layer.weight.t())
-        inputs.append(z if layer is chain[-1] else z.relu_())
-    delta = restrict(inputs.pop(), allowed).softmax(-1)  # ∂CE/∂logits = softmax − onehot
-    delta[torch.arange(len(y), device=y.device), y] -= 1
+    for layer in chain[:-1]:
+        inputs.append(torch.addmm(layer.bias, inputs[-1], layer.weight.t()).relu_())
+    return inputs, torch.addmm(chain[-1].bias, inputs[-1], chain[-1].weight.t())
+
+
+def _error(logp: Tensor, y: Tensor) -> Tensor:
+    """∂CE/∂logits = softmax − onehot."""
+    return logp.exp().scatter_add_(1, y[:, None], logp.new_full((len(y), 1), -1.0))
+
+
+def _backward(chain: list[nn.Linear], inputs: list[Tensor], delta: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     for layer, a in zip(reversed(chain), reversed(inputs), strict=True):
         yield delta, a
         if layer is not chain[0]:
-            delta = torch.mm(delta, layer.weight).mul_(a > 0)
+            delta = torch.mm(delta, layer.weight).mul_(a.sign())  # ReLU'(z) = sign(ReLU(z))
 
 
 def _chain_gradients(chain: list[nn.Linear], x: Tensor, y: Tensor, allowed: Tensor | None) -> Tensor:

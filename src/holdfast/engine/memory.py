@@ -58,7 +58,8 @@ class Memory(Plain):
         self.x, self.y, self.task = self.x[index], self.y[index], self.task[index]
 
     def _write(self, slots: Tensor, batch: Batch, index: Tensor) -> None:
-        self.x[slots], self.y[slots], self.task[slots] = batch.x[index], batch.y[index], _task_column(batch)[index]
+        for kept, offered in ((self.x, batch.x), (self.y, batch.y), (self.task, _task_column(batch))):
+            kept.index_copy_(0, slots, offered[index])
 
 
 class TaskRing(Memory):
@@ -153,14 +154,18 @@ class Reservoir(Memory):
         if fits:
             self._append(batch, slice(0, fits))
         if fits < len(batch):
-            index = torch.arange(fits, len(batch))
-            place = (torch.rand(len(index), generator=rng, dtype=torch.float64) * (self.seen + index + 1)).long()
-            taken = place < self.total
-            index, slots = index[taken], place[taken]
-            last = torch.full((self.total,), -1).scatter_reduce(0, slots, index, "amax")  # a later example wins a slot
-            slots = (last >= 0).nonzero().flatten()
-            self._write(slots.to(self.y.device), batch, last[slots].to(batch.y.device))
+            nth = torch.arange(self.seen + fits + 1, self.seen + len(batch) + 1)
+            place = (torch.rand(len(nth), generator=rng, dtype=torch.float64) * nth).long()
+            taken = (place < self.total).nonzero().flatten()
+            if len(taken):
+                self._take(place[taken], fits + taken, batch)
         self.seen += len(batch)
+
+    def _take(self, slots: Tensor, index: Tensor, batch: Batch) -> None:
+        """Examples `index` go into their slots; of two that want the same one the later wins."""
+        last = torch.full((self.total,), -1).scatter_reduce(0, slots, index, "amax")
+        slots = (last >= 0).nonzero().flatten()
+        self._write(slots.to(self.y.device), batch, last[slots].to(batch.y.device))
 
 
 def _task_column(batch: Batch) -> Tensor:

@@ -12,7 +12,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from holdfast.engine.gradients import grouped_gradients, summed_squares
+from holdfast.engine.gradients import (
+    chain_gradient,
+    chain_in_order,
+    cross_entropy,
+    grouped_gradients,
+    summed_squares,
+)
 from holdfast.engine.state import State, Stateful
 from holdfast.errors import BadInput
 from holdfast.seeds import seeded
@@ -57,7 +63,7 @@ class Net(Stateful):
 
     def __getstate__(self) -> dict[str, Any]:
         """For deepcopy and pickle: the buffers are laid out anew around the copied parameters."""
-        return {k: v for k, v in vars(self).items() if k not in ("theta", "grad")} | {"device": self.device}
+        return {k: v for k, v in vars(self).items() if k not in ("theta", "grad", "_grads")} | {"device": self.device}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.theta = torch.zeros(0, device=state.pop("device"))
@@ -97,6 +103,16 @@ class Net(Stateful):
             views[names[id(p)]] = vector[start : start + p.numel()].view(p.shape)
             start += p.numel()
         return views
+
+    def collect(self, x: Tensor, y: Tensor, allowed: Tensor | None = None) -> Tensor:
+        """Put ∂CE/∂θ into `grad`; returns the mean cross-entropy CE. For a perceptron autograd is not needed."""
+        chain = chain_in_order(self.module, self._laid) if self._all_move else None
+        if chain is not None:
+            return chain_gradient(chain, x, y, allowed, self._grads)
+        self.zero_grad()
+        loss = cross_entropy(self(x), y, allowed)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
 
     def gradients(self, x: Tensor, y: Tensor, allowed: Tensor | None = None) -> Tensor:
         """(N, P): the gradient of the mean cross-entropy of each of N groups of examples.
@@ -210,6 +226,8 @@ class Net(Stateful):
             start = stop
         self.theta, self.grad = theta.requires_grad_(), grad
         self.theta.grad = grad
+        self._grads = list(self.unflatten(grad).values())
+        self._all_move = all(p.requires_grad for p in self._laid)
         self._lay_frozen()
 
     def _lay_frozen(self) -> None:

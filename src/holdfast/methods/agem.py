@@ -40,10 +40,10 @@ class AGEM(Learner):
         self.memory.add(batch, self.rng)
         past = self.memory.draw_past(self.replay, self.rng)
         if past is None:
-            return self.descend(self.cross_entropy(batch))
-        self.backward(self.cross_entropy(past))
+            return self.fit(batch)
+        self.gradient(past)
         r = self.net.grad.clone()
-        loss = self.backward(self.cross_entropy(batch))
+        loss = self.gradient(batch)
         g = self.net.grad
         product = g @ r
         if product < 0:

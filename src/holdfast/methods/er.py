@@ -40,7 +40,7 @@ class ER(Learner):
         joined = batch
         if len(self.memory):
             joined = _union(batch, self.memory.draw(self.replay or len(batch), self.rng))
-        loss = self.descend(self.cross_entropy(joined))
+        loss = self.fit(joined)
         self.memory.add(batch, self.rng)
         return loss
 

@@ -25,4 +25,4 @@ class Finetune(Learner):
     """
 
     def observe(self, batch: Batch) -> Tensor:
-        return self.descend(self.cross_entropy(batch))
+        return self.fit(batch)

@@ -45,7 +45,7 @@ class GEM(Learner):
 
     def observe(self, batch: Batch) -> Tensor:
         self.memory.add(batch, self.rng)
-        loss = self.backward(self.cross_entropy(batch))
+        loss = self.gradient(batch)
         past = self.memory.past()
         if past:
             G = torch.cat([self.net.gradients(x, y, self.allowed(tasks)) for x, y, tasks in past])  # (K, P)

@@ -30,4 +30,4 @@ class Joint(Learner):
     mixes = True
 
     def observe(self, batch: Batch) -> Tensor:
-        return self.descend(self.cross_entropy(batch))
+        return self.fit(batch)

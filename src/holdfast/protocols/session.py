@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from holdfast.audit import Lease, Retention, footprint, glance
-from holdfast.engine import Net, Optimiser, Score, batches, count_flops, score
+from holdfast.engine import Net, Optimiser, Score, batches, count_flops, entropy, score
 from holdfast.errors import BadInput, RunFailed
 from holdfast.methods import Learner
 from holdfast.seeds import generator
@@ -96,7 +96,8 @@ class Session:
     def meet(self, task: Task) -> None:
         """Before a task is learned: how confident are predictions on its data?"""
         if task.t > 0:
-            self.measured.entropies.append(self._score(task, task.train, ENTROPY_ROWS, head=task.t - 1).entropy)
+            given, allowed = self._head(task.t - 1)
+            self.measured.entropies.append(entropy(self._predict, task.train, given, allowed, ENTROPY_ROWS))
 
     def show(self, task: Task, passes: int, batch: int, *, lease_at_begin: bool) -> Iterator[int]:
         """Begin, all batches, finish; then the lease is over. Protocols that select show a task several times."""
@@ -225,12 +226,14 @@ class Session:
         self.measured.eval_seconds += clock.seconds
         return result
 
-    def _score(self, task: Task, part: Part, rows: int | None = None, head: int | None = None) -> Score:
-        """`head`: whose classes are asked for where the task is given; the task's own unless said otherwise."""
-        head = task.t if head is None else head
-        given = head if self.stream.info.task_given else None
-        allowed = None if self._allowed is None else self._allowed[head]
-        return score(self._predict, part, given, allowed, rows)
+    def _score(self, task: Task, part: Part) -> Score:
+        given, allowed = self._head(task.t)
+        return score(self._predict, part, given, allowed)
+
+    def _head(self, task: int) -> tuple[int | None, Tensor | None]:
+        """The task index to predict with, None when hidden, and the outputs it may use."""
+        given = task if self.stream.info.task_given else None
+        return given, None if self._allowed is None else self._allowed[task]
 
     def _predict(self, x: Tensor, task: int | None) -> Tensor:
         logits = self.learner.predict(x, task)
