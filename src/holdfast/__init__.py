@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.estimator import ContinualClassifier
     from holdfast.methods import Learner
     from holdfast.metrics import interval
-    from holdfast.sweep import Cell
+    from holdfast.sweeps import Cell
     from holdfast.types import Batch, Record, Stream, StreamInfo, Task
 
 __version__ = "0.1.0"
@@ -32,7 +32,7 @@ __all__ = [
     "net", "protocol", "run", "run_cells", "stream",
 ]  # fmt: skip
 
-_ROOMS = ("errors", "types", "api", "methods", "engine", "estimator", "metrics", "sweep")  # where the public names live
+_ROOMS = ("errors", "types", "api", "methods", "engine", "estimator", "metrics", "sweeps")  # where public names live
 
 
 def __getattr__(name: str) -> Any:

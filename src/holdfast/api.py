@@ -14,8 +14,8 @@ from holdfast.nets import NetSpec, nets
 from holdfast.protocols import Protocol, Watch, name_of, protocols
 from holdfast.settings import faults_in, hints
 from holdfast.streams import streams
-from holdfast.sweep import Cell, Failure, NetLike, Watcher, claim, execute, read_records, versions, write_text
-from holdfast.sweep.store import dumps
+from holdfast.sweeps import Cell, Failure, NetLike, Watcher, claim, execute, read_records, versions, write_text
+from holdfast.sweeps.store import dumps
 from holdfast.types import Record, Stream
 
 

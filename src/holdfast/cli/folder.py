@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast.protocols import name_of
-from holdfast.sweep import Cell
+from holdfast.sweeps import Cell
 
 OURS = ("experiment.json", "cells", "summary.json", "report.html")
 LONG = 40  # characters of joined method names

@@ -13,7 +13,7 @@ from rich.progress import Progress as Display
 from holdfast.cli.words import tell
 from holdfast.protocols import Progress, name_of
 from holdfast.report import words
-from holdfast.sweep import Cell, Event, Failure, Watcher
+from holdfast.sweeps import Cell, Event, Failure, Watcher
 from holdfast.types import Record
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import holdfast as hf
-from holdfast.sweep import Cell, Failure, execute
+from holdfast.sweeps import Cell, Failure, execute
 from holdfast.types import Record
 
 
