@@ -2,9 +2,11 @@
 
 from holdfast.sweeps.cell import Cell, NetLike, versions
 from holdfast.sweeps.executor import Event, Failure, Watcher, execute
-from holdfast.sweeps.store import claim, read_record, read_records, write_record, write_text
+from holdfast.sweeps.file import read_sweep
+from holdfast.sweeps.plan import Plan, gridded, plan
+from holdfast.sweeps.store import claim, claim_sweep, read_record, read_records, write_record, write_text
 
 __all__ = [
-    "Cell", "Event", "Failure", "NetLike", "Watcher", "claim", "execute", "read_record", "read_records", "versions",
-    "write_record", "write_text",
+    "Cell", "Event", "Failure", "NetLike", "Plan", "Watcher", "claim", "claim_sweep", "execute", "gridded", "plan",
+    "read_record", "read_records", "read_sweep", "versions", "write_record", "write_text",
 ]  # fmt: skip
