@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli import audit, data, demo, report, reproduce, run, sweep
+from holdfast.cli import audit, data, demo, export, report, reproduce, run, sweep
 from holdfast.cli import list as listing
 from holdfast.cli.usage import Command, Group
 from holdfast.cli.words import BAD_INPUT, FAILED, complain
@@ -50,6 +50,7 @@ def _app() -> typer.Typer:
     app.command("reproduce", cls=Command)(reproduce.reproduce)
     app.command("list", cls=Command)(listing.list_)
     app.command("report", cls=Command)(report.report)
+    app.command("export", cls=Command)(export.export)
     app.command("audit", cls=Command)(audit.audit)
     files.command("status", cls=Command)(data.status)
     files.command("fetch", cls=Command)(data.fetch)
