@@ -25,6 +25,7 @@ from holdfast.sweeps import (
     claim_sweep,
     execute,
     gridded,
+    on_ray,
     plan,
     read_records,
     read_sweep,
@@ -120,37 +121,45 @@ def sweep(
     jobs: int | None = None,
     out: str | Path | None = None,
     watch: Watcher | None = None,
+    on: str | None = None,
 ) -> Comparison:
     """Run methods × streams × nets × protocols × seeds × a grid of settings, or a sweep file: `sweep("file.toml")`.
 
     Each of the first is one thing or a list: names, or what hf.method(...) and its like make. `grid` maps settings to
     values: `{"ewc.strength": [1, 10], "protocol.lr": [0.01, 0.1], "net.hidden": [(100,), (400, 400)]}`. `out` is a
-    store: sweeps kept in the same one share their finished cells.
+    store: sweeps kept in the same one share their finished cells. `on="ray"` runs the cells on a Ray cluster of this
+    machine, `on="ray://HOST:PORT"` on another one.
     """
     said = {"streams": streams, "seeds": seeds, "nets": nets, "protocols": protocols, "grid": grid, "name": name}
     if isinstance(methods, str | Path) and str(methods).endswith(".toml"):
         twice = [word for word, value in {**said, "device": device}.items() if value is not None]
         if twice:
-            raise BadInput(f"{methods} says its own {', '.join(twice)}; give only jobs, out and watch beside it")
-        return run_sweep(read_sweep(methods), None if out is None else Path(out), jobs, watch)
+            raise BadInput(f"{methods} says its own {', '.join(twice)}; give only jobs, on, out and watch beside it")
+        return run_sweep(read_sweep(methods), None if out is None else Path(out), jobs, watch, on)
     given = {"method": methods, "stream": streams, "net": nets, "protocol": protocols}
     places = {place: _listed(things) for place, things in given.items() if things is not None}
     entries = gridded({"stream": ["split"], "net": ["mlp"], "protocol": ["online"], **places}, grid or {})
     numbers = 1 if seeds is None else seeds if isinstance(seeds, int) else list(seeds)
     planned = plan({**entries, "seeds": numbers, "device": device or "auto"}, name or "sweep")
-    return run_sweep(planned, None if out is None else Path(out), jobs, watch)
+    return run_sweep(planned, None if out is None else Path(out), jobs, watch, on)
 
 
 def run_sweep(
-    planned: Plan, out: Path | None = None, jobs: int | None = None, watch: Watcher | None = None
+    planned: Plan,
+    out: Path | None = None,
+    jobs: int | None = None,
+    watch: Watcher | None = None,
+    on: str | None = None,
 ) -> Comparison:
     """Run the cells of a sweep that are not finished in the store `out`, and keep everything there.
 
     The sweep's own summary and report are in OUT/sweeps/NAME; those of all its sweeps are in OUT.
     """
+    if wrong := on_ray.faults(on):
+        raise BadInput(*wrong)
     if out is not None:
         claim_sweep(out, planned.name, _experiment(planned.cells))
-    comparison = _executed(planned.cells, out, jobs, watch)
+    comparison = _executed(planned.cells, out, jobs, watch, on)
     if out is not None and comparison.records:
         home = out / "sweeps" / planned.name
         comparison.keep(home)
@@ -177,8 +186,10 @@ def run_cells(
     return comparison
 
 
-def _executed(cells: Sequence[Cell], out: Path | None, jobs: int | None, watch: Watcher | None) -> Comparison:
-    results = execute(cells, out, jobs, watch)
+def _executed(
+    cells: Sequence[Cell], out: Path | None, jobs: int | None, watch: Watcher | None, on: str | None = None
+) -> Comparison:
+    results = on_ray.execute_on_ray(cells, out, on, jobs, watch) if on else execute(cells, out, jobs, watch)
     records = tuple(r for r in results if isinstance(r, Record))
     finished = tuple(c for c, r in zip(cells, results, strict=True) if isinstance(r, Record))
     return Comparison(records, tuple(r for r in results if isinstance(r, Failure)), finished)

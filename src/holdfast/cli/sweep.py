@@ -10,6 +10,9 @@ from typer import Argument, Option
 def sweep(
     file: Annotated[str, Argument(metavar="FILE.toml", hidden=True)],
     jobs: Annotated[str | None, Option(metavar="N", help="Processes at once.  [default: one per core]")] = None,
+    on: Annotated[
+        str | None, Option(metavar="WHERE", help="ray: a Ray cluster on this machine; ray://HOST:PORT: join one.")
+    ] = None,
     out: Annotated[
         str | None, Option(metavar="DIR", help="The store; sweeps in one share finished cells.  [default: runs/<name>]")
     ] = None,
@@ -24,4 +27,4 @@ def sweep(
     from holdfast.cli.perform import Output
     from holdfast.cli.sweeping import perform_sweep
 
-    return perform_sweep(file, jobs, Output(out, fresh, json, quiet))
+    return perform_sweep(file, jobs, on, Output(out, fresh, json, quiet))

@@ -15,7 +15,7 @@ from holdfast.cli.progress import shown
 from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json
 from holdfast.errors import BadInput
 from holdfast.settings import Count, make
-from holdfast.sweeps import Plan, read_sweep
+from holdfast.sweeps import Plan, on_ray, read_sweep
 
 
 @dataclass(frozen=True)
@@ -23,16 +23,18 @@ class Ways:
     """How the cells are run."""
 
     jobs: Count | None = None
+    on: str | None = None
 
 
-def perform_sweep(file: str, jobs: str | None, output: Output) -> int:
+def perform_sweep(file: str, jobs: str | None, on: str | None, output: Output) -> int:
     """Everything from the file to the exit code; nothing is written unless all of it can be done."""
     faults: list[str] = []
     planned, ways = None, Ways()
     with collected(faults):
         planned = read_sweep(file)
     with collected(faults):
-        ways = make(Ways, {} if jobs is None else {"jobs": jobs}, "this sweep")
+        ways = make(Ways, {**({} if jobs is None else {"jobs": jobs}), "on": on}, "this sweep")
+    faults += on_ray.faults(on)
     if output.out is not None:
         faults += folder.faults(Path(output.out), fresh=False)
     if faults or planned is None:
@@ -61,7 +63,7 @@ def _run_kept(planned: Plan, ways: Ways, store: Path, output: Output) -> Compari
     kept = {i for i, home in enumerate(homes) if (home / "record.json").exists()}
     try:
         with shown(planned.cells, kept, output.quiet) as watch:
-            return run_sweep(planned, store, ways.jobs, watch)
+            return run_sweep(planned, store, ways.jobs, watch, ways.on)
     except KeyboardInterrupt:
         complain(f"stopped; finished runs are kept in {store}, and the same command goes on from there")
         return None
