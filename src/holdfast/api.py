@@ -32,6 +32,7 @@ from holdfast.sweeps import (
     versions,
     write_text,
 )
+from holdfast.sweeps.board import posted
 from holdfast.sweeps.store import dumps
 from holdfast.types import Record, Stream
 
@@ -189,7 +190,8 @@ def run_cells(
 def _executed(
     cells: Sequence[Cell], out: Path | None, jobs: int | None, watch: Watcher | None, on: str | None = None
 ) -> Comparison:
-    results = on_ray.execute_on_ray(cells, out, on, jobs, watch) if on else execute(cells, out, jobs, watch)
+    with posted(cells, out, watch) as told:
+        results = on_ray.execute_on_ray(cells, out, on, jobs, told) if on else execute(cells, out, jobs, told)
     records = tuple(r for r in results if isinstance(r, Record))
     finished = tuple(c for c, r in zip(cells, results, strict=True) if isinstance(r, Record))
     return Comparison(records, tuple(r for r in results if isinstance(r, Failure)), finished)
