@@ -1,11 +1,12 @@
-"""The public verbs: stream, method, net, protocol, run, compare."""
+"""The public verbs: stream, method, net, protocol, run, compare, sweep, load."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast import metrics, report
 from holdfast.errors import BadInput, RunFailed
@@ -14,9 +15,29 @@ from holdfast.nets import NetSpec, nets
 from holdfast.protocols import Protocol, Watch, name_of, protocols
 from holdfast.settings import faults_in, hints
 from holdfast.streams import streams
-from holdfast.sweep import Cell, Failure, NetLike, Watcher, claim, execute, read_records, versions, write_text
-from holdfast.sweep.store import dumps
+from holdfast.sweeps import (
+    Cell,
+    Failure,
+    NetLike,
+    Plan,
+    Watcher,
+    claim,
+    claim_sweep,
+    execute,
+    gridded,
+    on_ray,
+    plan,
+    read_records,
+    read_sweep,
+    versions,
+    write_text,
+)
+from holdfast.sweeps.board import posted
+from holdfast.sweeps.store import dumps
 from holdfast.types import Record, Stream
+
+if TYPE_CHECKING:
+    import pandas
 
 
 def method(name: str, **settings: Any) -> Learner:
@@ -89,22 +110,91 @@ def compare(
     return run_cells(cells, None if out is None else Path(out), jobs, watch)
 
 
+def sweep(
+    methods: Any,
+    streams: Any = None,
+    seeds: int | Sequence[int] | None = None,
+    nets: Any = None,
+    protocols: Any = None,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    name: str | None = None,
+    device: str | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    watch: Watcher | None = None,
+    on: str | None = None,
+) -> Comparison:
+    """Run methods × streams × nets × protocols × seeds × a grid of settings, or a sweep file: `sweep("file.toml")`.
+
+    Each of the first is one thing or a list: names, or what hf.method(...) and its like make. `grid` maps settings to
+    values: `{"ewc.strength": [1, 10], "protocol.lr": [0.01, 0.1], "net.hidden": [(100,), (400, 400)]}`. `out` is a
+    store: sweeps kept in the same one share their finished cells. `on="ray"` runs the cells on a Ray cluster of this
+    machine, `on="ray://HOST:PORT"` on another one.
+    """
+    said = {"streams": streams, "seeds": seeds, "nets": nets, "protocols": protocols, "grid": grid, "name": name}
+    if isinstance(methods, str | Path) and str(methods).endswith(".toml"):
+        twice = [word for word, value in {**said, "device": device}.items() if value is not None]
+        if twice:
+            raise BadInput(f"{methods} says its own {', '.join(twice)}; give only jobs, on, out and watch beside it")
+        return run_sweep(read_sweep(methods), None if out is None else Path(out), jobs, watch, on)
+    given = {"method": methods, "stream": streams, "net": nets, "protocol": protocols}
+    places = {place: _listed(things) for place, things in given.items() if things is not None}
+    entries = gridded({"stream": ["split"], "net": ["mlp"], "protocol": ["online"], **places}, grid or {})
+    numbers = 1 if seeds is None else seeds if isinstance(seeds, int) else list(seeds)
+    planned = plan({**entries, "seeds": numbers, "device": device or "auto"}, name or "sweep")
+    return run_sweep(planned, None if out is None else Path(out), jobs, watch, on)
+
+
+def run_sweep(
+    planned: Plan,
+    out: Path | None = None,
+    jobs: int | None = None,
+    watch: Watcher | None = None,
+    on: str | None = None,
+) -> Comparison:
+    """Run the cells of a sweep that are not finished in the store `out`, and keep everything there.
+
+    The sweep's own summary and report are in OUT/sweeps/NAME; those of all its sweeps are in OUT.
+    """
+    if wrong := on_ray.faults(on):
+        raise BadInput(*wrong)
+    if out is not None:
+        claim_sweep(out, planned.name, _experiment(planned.cells))
+    comparison = _executed(planned.cells, out, jobs, watch, on)
+    if out is not None and comparison.records:
+        home = out / "sweeps" / planned.name
+        comparison.keep(home)
+        if sorted(path.name for path in home.parent.iterdir()) == [planned.name]:
+            for name in ("summary.json", "report.html"):
+                write_text(out / name, (home / name).read_text())
+        else:
+            Comparison.read(out).keep(out)
+    return comparison
+
+
 def run_cells(
     cells: Sequence[Cell], out: Path | None = None, jobs: int | None = None, watch: Watcher | None = None
 ) -> Comparison:
     """Check all cells, run those that are not finished in `out`, and keep everything there."""
-    for cell in cells:
+    alike = {(id(cell.method), id(cell.stream), id(cell.net)): cell for cell in reversed(cells)}
+    for cell in reversed(alike.values()):
         cell.check()
     if out is not None:
         claim(out, _experiment(cells))
-    results = execute(cells, out, jobs, watch)
+    comparison = _executed(cells, out, jobs, watch)
+    if out is not None and comparison.records:
+        comparison.keep(out)
+    return comparison
+
+
+def _executed(
+    cells: Sequence[Cell], out: Path | None, jobs: int | None, watch: Watcher | None, on: str | None = None
+) -> Comparison:
+    with posted(cells, out, watch) as told:
+        results = on_ray.execute_on_ray(cells, out, on, jobs, told) if on else execute(cells, out, jobs, told)
     records = tuple(r for r in results if isinstance(r, Record))
     finished = tuple(c for c, r in zip(cells, results, strict=True) if isinstance(r, Record))
-    comparison = Comparison(records, tuple(r for r in results if isinstance(r, Failure)), finished)
-    if out is not None and records:
-        write_text(out / "summary.json", dumps(comparison.summary()))
-        comparison.report(out / "report.html")
-    return comparison
+    return Comparison(records, tuple(r for r in results if isinstance(r, Failure)), finished)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +204,16 @@ class Comparison:
     records: tuple[Record, ...]
     failures: tuple[Failure, ...] = ()
     cells: tuple[Cell, ...] = ()  # of the records, in their order; none where they were read from a folder
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Comparison:
+        """The finished records of an output folder, of a store, or of one of its sweeps."""
+        return cls(tuple(read_records(Path(folder))))
+
+    def keep(self, folder: Path) -> None:
+        """Write summary.json and report.html."""
+        write_text(folder / "summary.json", dumps(self.summary()))
+        self.report(folder / "report.html")
 
     def summary(self) -> dict[str, Any]:
         """The content of summary.json: per label and metric the mean, its 95% interval and the values."""
@@ -135,9 +235,16 @@ class Comparison:
         return "\n".join([*table, *(f"{f.cell} failed: {f.reason}" for f in self.failures)])
 
 
-def load(folder: str | Path) -> Comparison:
-    """The finished records of an output folder."""
-    return Comparison(tuple(read_records(Path(folder))))
+def load(folder: str | Path, rows: Literal["runs", "scores"] = "runs") -> pandas.DataFrame:
+    """The finished records of an output folder as a tidy table: one row per run, or per scoring and task.
+
+    `load(DIR).groupby("label")["acc"].mean()`; the columns are those of `holdfast export DIR --csv`.
+    """
+    return metrics.frame(read_records(Path(folder)), rows)
+
+
+def _listed(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, list | tuple) else [given]
 
 
 def as_method(given: str | Learner | type[Learner]) -> Learner:
@@ -179,11 +286,10 @@ def as_protocol(given: str | Protocol) -> Protocol:
 
 def _experiment(cells: Sequence[Cell]) -> Mapping[str, Any]:
     """The content of experiment.json: every resolved setting, versions, data fingerprints, the cells in order."""
-    settings = [cell.settings() for cell in cells]
-    unique = [s for i, s in enumerate(settings) if s not in settings[:i]]
+    unique = {json.dumps(each, sort_keys=True): each for each in (cell.settings() for cell in cells)}
     return {
         "schema": 1,
-        "runs": unique,
+        "runs": list(unique.values()),
         "seeds": sorted({cell.seed for cell in cells}),
         "cells": [cell.name for cell in cells],
         "versions": versions(),

@@ -16,7 +16,7 @@ from holdfast.engine import Net, batches
 from holdfast.errors import BadInput
 from holdfast.protocols import fresh
 from holdfast.seeds import generator, seed_for, seeded
-from holdfast.sweep.cell import build_module, one_thread, pick_device
+from holdfast.sweeps.cell import build_module, one_thread, pick_device
 from holdfast.types import Part, StreamInfo, as_float
 
 

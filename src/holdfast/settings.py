@@ -114,6 +114,15 @@ def fit(kind: Any, value: Any) -> Any:
     raise _Unfit
 
 
+def fits(kind: Any, value: Any) -> bool:
+    """Whether `fit` takes the value."""
+    try:
+        fit(kind, value)
+    except _Unfit:
+        return False
+    return True
+
+
 def hints(cls: type) -> dict[str, Any]:
     """The settings of a dataclass: its constructor's fields and their types."""
     if not dataclasses.is_dataclass(cls):
@@ -156,9 +165,7 @@ def faults_in(cls: type, values: Mapping[str, Any], owner: str) -> list[str]:
                 else f"unknown setting {name!r}: {owner} has no settings"
             )
             continue
-        try:
-            fit(kinds[name], value)
-        except _Unfit:
+        if not fits(kinds[name], value):
             found.append(f"{name} of {owner} must be {expected(kinds[name])}, not {value!r}")
     return found
 

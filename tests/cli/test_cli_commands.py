@@ -152,7 +152,7 @@ def test_demo_leaves_another_version_alone(holdfast, here, monkeypatch):
     taken = here / "runs" / "demo" / "experiment.json"
     taken.parent.mkdir(parents=True)
     taken.write_text("{}")
-    monkeypatch.setattr("holdfast.sweep.executor.Cell.run", None)  # nothing is trained: every cell fails at once
+    monkeypatch.setattr("holdfast.sweeps.executor.Cell.run", None)  # nothing is trained: every cell fails at once
     done = holdfast("demo --quiet")
     assert done.code == 1
     assert taken.read_text() == "{}"

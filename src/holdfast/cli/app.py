@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli import audit, data, demo, report, reproduce, run
+from holdfast.cli import audit, data, demo, export, report, reproduce, run, sweep, watch
 from holdfast.cli import list as listing
 from holdfast.cli.usage import Command, Group
 from holdfast.cli.words import BAD_INPUT, FAILED, complain
@@ -46,9 +46,12 @@ def _app() -> typer.Typer:
     app.command("demo", cls=Command)(demo.demo)
     app.command("run", cls=Command, help=run.RUN, context_settings=run.LENIENT)(run.run)
     app.command("compare", cls=Command, help=run.COMPARE, context_settings=run.LENIENT)(run.run)
+    app.command("sweep", cls=Command)(sweep.sweep)
+    app.command("watch", cls=Command)(watch.watch)
     app.command("reproduce", cls=Command)(reproduce.reproduce)
     app.command("list", cls=Command)(listing.list_)
     app.command("report", cls=Command)(report.report)
+    app.command("export", cls=Command)(export.export)
     app.command("audit", cls=Command)(audit.audit)
     files.command("status", cls=Command)(data.status)
     files.command("fetch", cls=Command)(data.fetch)

@@ -20,12 +20,12 @@ def audit(
 
     They say which conditions of an honest evaluation each result met, as measured in its runs.
     """
-    from holdfast.api import load
+    from holdfast.api import Comparison
     from holdfast.metrics import group
     from holdfast.report import words
     from holdfast.report.card import lines, tally
 
-    groups = group(load(folder).records)
+    groups = group(Comparison.read(folder).records)
     if json:
         print_json({"schema": 1, "cards": {g.label: _card(g) for g in groups}})
         return

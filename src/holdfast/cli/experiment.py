@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.cli import own
 from holdfast.data import as_dataset
 from holdfast.errors import BadInput, unknown
 from holdfast.methods import Learner, methods
@@ -16,8 +15,8 @@ from holdfast.nets import nets
 from holdfast.protocols import Protocol, protocols
 from holdfast.settings import Count, Shelf, Whole, faults_in, hints, make
 from holdfast.streams import StreamSpec, streams
-from holdfast.sweep import Cell, NetLike
-from holdfast.sweep.cell import pick_device
+from holdfast.sweeps import Cell, NetLike, own
+from holdfast.sweeps.cell import pick_device
 from holdfast.types import Stream
 
 PLACES = ("net", "stream", "protocol")  # a setting's owner is one of these or a method

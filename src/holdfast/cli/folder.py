@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast.protocols import name_of
-from holdfast.sweep import Cell
+from holdfast.sweeps import Cell
 
-OURS = ("experiment.json", "cells", "summary.json", "report.html")
+OURS = ("experiment.json", "cells", "sweeps", "summary.json", "report.html", "progress.json")
 LONG = 40  # characters of joined method names
 
 

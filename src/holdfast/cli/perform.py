@@ -13,7 +13,7 @@ from holdfast.cli.experiment import Asked, cells_of
 from holdfast.cli.progress import shown
 from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json, tell
 from holdfast.errors import BadInput
-from holdfast.sweep import Cell
+from holdfast.sweeps import Cell
 
 
 @dataclass(frozen=True)

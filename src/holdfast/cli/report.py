@@ -13,14 +13,14 @@ def report(
     out: Annotated[str | None, Option(metavar="FILE", help="Where to write it.  [default: DIR/report.html]")] = None,
 ) -> None:
     """Write the HTML report of the output folder DIR anew, from its records."""
-    from holdfast.api import load
+    from holdfast.api import Comparison
     from holdfast.cli.folder import unwritable
     from holdfast.errors import BadInput
 
     target = Path(folder) / "report.html" if out is None else Path(out)
     if target.is_dir():
         raise BadInput(f"{target} is a folder; --out needs the name of a file")
-    comparison = load(folder)
+    comparison = Comparison.read(folder)
     if faults := unwritable(target.parent):
         raise BadInput(*faults)
     print(f"report: {comparison.report(target).resolve()}")

@@ -16,8 +16,8 @@ from holdfast.cli.perform import Output, run_kept
 from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json, tell
 from holdfast.errors import BadInput
 from holdfast.settings import Count, make
-from holdfast.sweep import Cell, write_text
-from holdfast.sweep.store import dumps
+from holdfast.sweeps import Cell, write_text
+from holdfast.sweeps.store import dumps
 
 
 @dataclass(frozen=True)

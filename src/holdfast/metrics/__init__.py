@@ -16,6 +16,7 @@ from holdfast.metrics.scores import (
     transfer,
 )
 from holdfast.metrics.statistics import Interval, interval, paired, standings, summarise, verdict
+from holdfast.metrics.tables import frame, runs, scores
 
 __all__ = [
     "METRICS",
@@ -29,6 +30,7 @@ __all__ = [
     "compare_examples",
     "forgetting",
     "forgetting_ctrl",
+    "frame",
     "fwt",
     "group",
     "interval",
@@ -36,6 +38,8 @@ __all__ = [
     "learning_curve",
     "paired",
     "rescore",
+    "runs",
+    "scores",
     "standings",
     "summarise",
     "summary",

@@ -50,7 +50,7 @@ class Group:
     @property
     def arena(self) -> str:
         """Groups are ranked against each other only inside one arena: the same stream in the same scenario."""
-        return _canonical([_without_chosen(self.first, "stream"), self.scenario, len(self.first.tasks)])
+        return canonical([_without_chosen(self.first, "stream"), self.scenario, len(self.first.tasks)])
 
     def conditions(self, place: str) -> dict[str, Any]:
         """The net, stream or protocol all its runs had; of a value chosen during each run, who chose it."""
@@ -87,11 +87,11 @@ def group(records: Iterable[Record]) -> list[Group]:
     runs: Counter[tuple[str, int]] = Counter()
     for record in records:
         found = _conditions(record)
-        same = _canonical(found)
+        same = canonical(found)
         runs[same, record.seed] += 1
         if runs[same, record.seed] > 1:
             found["run"] = runs[same, record.seed]
-        key = _canonical(found)
+        key = canonical(found)
         together[key].append(record)
         conditions[key] = found
     labels = _labels({key: (rows[0], conditions[key]) for key, rows in together.items()})
@@ -154,28 +154,50 @@ def _labels_of_method(groups: Mapping[str, tuple[Record, dict[str, Any]]]) -> di
         lambda name: "." not in name or name.endswith(".name"),
         lambda name: True,
     ]
+    texts = {key: {name: canonical(value) for name, value in found.items()} for key, (_, found) in groups.items()}
     for apart_by in apart:
         for base in bases:
-            plain = {key: base(record) for key, (record, _) in groups.items()}
+            alike: dict[str, list[str]] = defaultdict(list)
+            for key, (record, _) in groups.items():
+                alike[base(record)].append(key)
             labels = {
-                key: label + _differing(groups[key][1], [groups[k][1] for k in groups if plain[k] == label], apart_by)
-                for key, label in plain.items()
+                key: label + bracketed(groups[key][1], names)
+                for label, keys in alike.items()
+                for names in [telling([texts[key] for key in keys], apart_by)]
+                for key in keys
             }
             if len(set(labels.values())) == len(labels):
                 return labels
     raise AssertionError("groups differ in no condition")
 
 
-def _differing(mine: Mapping[str, Any], all_: list[dict[str, Any]], apart_by: Callable[[str], bool]) -> str:
-    """'[memories=256]': my settings that are not the same in all of these."""
+def telling(alike: list[dict[str, str]], apart_by: Callable[[str], bool]) -> list[str]:
+    """The conditions that are not the same in all of these, less what a stream's, net's or protocol's name implies."""
+    every = dict.fromkeys(name for conditions in alike for name in conditions)
     names = [
         name
-        for name in mine
+        for name in every
         if apart_by(name)
         and name not in ("method", "scenario", "net.name")
-        and len({_canonical(other.get(name)) for other in all_}) > 1
+        and len({conditions.get(name) for conditions in alike}) > 1
     ]
-    return f"[{','.join(f'{name}={_word(mine[name])}' for name in names)}]" if names else ""
+    told = _told_apart(alike, names)
+    named = {name.partition(".")[0] for name in names if name.endswith(".name")}
+    for name in [name for name in reversed(names) if name.partition(".")[0] in named and not name.endswith(".name")]:
+        fewer = [other for other in names if other != name]
+        if _told_apart(alike, fewer) == told:  # e.g. stream.angles beside stream.name
+            names = fewer
+    return names
+
+
+def _told_apart(alike: list[dict[str, str]], names: list[str]) -> int:
+    return len({tuple(conditions.get(name) for name in names) for conditions in alike})
+
+
+def bracketed(mine: Mapping[str, Any], names: list[str]) -> str:
+    """'[memories=256]': of these settings, those I have."""
+    said = [f"{name}={_word(mine[name])}" for name in names if name in mine]
+    return f"[{','.join(said)}]" if said else ""
 
 
 def _word(value: Any) -> str:
@@ -184,5 +206,5 @@ def _word(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _canonical(value: Any) -> str:
+def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=str)

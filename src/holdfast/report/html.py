@@ -12,10 +12,11 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from holdfast.metrics import Group
+from holdfast.metrics import Group, interval
 from holdfast.report import card, page, plots, settings, table, words
 from holdfast.types import Record
 
+DRAWN = 24  # labels of an arena in figures that have a line or a matrix for each
 COLUMNS = ("acc", "bwt", "fwt", "forgetting", "lca", "bytes", "flops", "train_seconds", "eval_seconds")
 
 
@@ -149,27 +150,42 @@ def _finding(rows: Sequence[table.Row]) -> str:
     if not leaders:
         return f"{over[0].upper()}{over[1:]}."
     names = [f"<b>{escape(row.group.label)}</b>" for row in leaders]
+    if len(names) > 6:
+        return f"{', '.join(names[:5])} and {len(names) - 5} more tie for the highest ACC ({over})."
     if len(names) == 1:
         return f"{names[0]} has the highest ACC, ahead of every other ({over})."
     return f"{', '.join(names[:-1])} and {names[-1]} tie for the highest ACC ({over})."
 
 
+def _drawn(arena: Sequence[Group]) -> tuple[list[Group], str]:
+    """The labels that are drawn, and what is said about the others: with many, the ones with the highest ACC."""
+    if len(arena) <= DRAWN:
+        return list(arena), ""
+    means = {g.label: interval(g.values("acc")).mean for g in arena}
+    best = sorted(arena, key=lambda g: -1.0 if means[g.label] is None else means[g.label] or 0.0, reverse=True)[:DRAWN]
+    shown = {g.label for g in best}
+    note = f'<p class="note">The {DRAWN} of {len(arena)} labels with the highest ACC are drawn.</p>'
+    return [g for g in arena if g.label in shown], note
+
+
 def _over_tasks(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
+    arena, note = _drawn(arena)
     figures = [
         ("Mean accuracy over the tasks seen so far", plots.seen_tasks(arena, style)),
         ("Accuracy on the first task", plots.first_task(arena, style)),
     ]
-    return _arena_title(arena) + _legend(arena, style) + _figures(figures, "pair")
+    return _arena_title(arena) + note + _legend(arena, style) + _figures(figures, "pair")
 
 
 def _matrices(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
     small = len(arena[0].first.tasks) <= 6
+    arena, note = _drawn(arena)
     drawn = [
         f"<figure><figcaption>{_name(g, style)} {_numbers(g)}</figcaption>"
         f"{_figure(plots.heat_map(g), g.label)}</figure>"
         for g in arena
     ]
-    return f'{_arena_title(arena)}<div class="{"grid" if small else "grid large"}">{"".join(drawn)}</div>'
+    return f'{_arena_title(arena)}{note}<div class="{"grid" if small else "grid large"}">{"".join(drawn)}</div>'
 
 
 def _numbers(g: Group) -> str:

@@ -11,8 +11,8 @@ import pytest
 
 from holdfast import metrics
 from holdfast.errors import BadInput
-from holdfast.sweep import claim, read_record, read_records, write_record, write_text
-from holdfast.sweep.store import dumps, to_json
+from holdfast.sweeps import claim, read_record, read_records, write_record, write_text
+from holdfast.sweeps.store import dumps, to_json
 
 
 def test_a_record_comes_back_equal(record, home):

@@ -12,7 +12,7 @@ from torch import nn
 
 import holdfast as hf
 from holdfast.errors import BadInput
-from holdfast.sweep import Cell
+from holdfast.sweeps import Cell
 
 
 class Wide(nn.Module):
@@ -151,7 +151,7 @@ HASHES = """
 import functools, sys
 sys.path.insert(0, {folder!r})
 import holdfast as hf, own_nets
-from holdfast.sweep import Cell
+from holdfast.sweeps import Cell
 stream = hf.stream("split", tasks=2, examples=60, test_examples=30)
 for net in (hf.net("mlp"), own_nets.build, functools.partial(own_nets.build, hidden=3), own_nets.capture(4)):
     print(Cell(hf.method("gem"), stream, net, hf.protocol("online"), 0).hash)

@@ -20,8 +20,8 @@ import torch
 
 from holdfast.errors import BadInput, RunFailed
 from holdfast.protocols import Progress
-from holdfast.sweep.cell import Cell
-from holdfast.sweep.store import read_record, write_record, write_text
+from holdfast.sweeps.cell import Cell
+from holdfast.sweeps.store import read_record, write_record, write_text
 from holdfast.types import Record
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import inspect
 import sys
@@ -16,7 +15,7 @@ from torch import nn
 
 from holdfast.errors import BadInput, unknown
 from holdfast.methods import Learner
-from holdfast.settings import make
+from holdfast.settings import defaults, hints, make
 from holdfast.types import StreamInfo
 
 T = TypeVar("T")
@@ -56,18 +55,18 @@ def net(word: str) -> Callable[[StreamInfo], nn.Module]:
 
 def made(cls: type[T], values: Mapping[str, Any], owner: str) -> T:
     """An instance with these settings; a field without a default must be among them."""
-    needed = [
-        f.name
-        for f in (dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ())
-        if f.init and f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
-    ]
     lacking = [
-        f"{owner} needs a value for {name}; give it with --set {name}=..." for name in needed if name not in values
+        f"{owner} needs a value for {name}; give it with --set {name}=..." for name in needed(cls) if name not in values
     ]
     if lacking:
         raise BadInput(*lacking)
     with guarded(owner):
         return make(cls, values, owner)
+
+
+def needed(cls: type) -> list[str]:
+    """The settings that have no default."""
+    return [name for name in hints(cls) if name not in defaults(cls)]
 
 
 @contextmanager

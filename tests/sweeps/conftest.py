@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import holdfast as hf
-from holdfast.sweep import Cell, write_record
+from holdfast.sweeps import Cell, write_record
 from holdfast.types import Record
 
 SMALL = {"tasks": 2, "examples": 60, "test_examples": 30}

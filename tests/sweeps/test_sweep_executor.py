@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import holdfast as hf
-from holdfast.sweep import Cell, Failure, execute
+from holdfast.sweeps import Cell, Failure, execute
 from holdfast.types import Record
 
 
@@ -116,7 +116,7 @@ def test_compare_keeps_everything_in_its_folder(stream, tmp_path):
     first = hf.compare(["finetune", Fails()], stream, seeds=2, out=out, jobs=1)
     assert (len(first.records), len(first.failures)) == (2, 2)
     assert sorted(p.name for p in out.iterdir()) == ["cells", "experiment.json", "report.html", "summary.json"]
-    assert len(hf.load(out).records) == 2
+    assert len(hf.Comparison.read(out).records) == len(hf.load(out)) == 2
     with pytest.raises(hf.BadInput, match=r"runs\[0\]\.protocol\.lr was 0\.1, is now 0\.2"):
         hf.compare(["finetune", Fails()], stream, seeds=2, out=out, protocol=hf.protocol("online", lr=0.2))
     with pytest.raises(hf.BadInput, match=r"seeds was \[0, 1\], is now \[0, 1, 2\]"):

@@ -105,14 +105,59 @@ def read_record(folder: Path) -> Record:
 
 
 def read_records(folder: Path) -> list[Record]:
-    """All finished records below an output folder, in a stable order."""
-    if not (folder / "experiment.json").is_file():
-        raise BadInput(f"{folder} is not an output folder of Holdfast: it has no experiment.json")
-    finished = sorted(path.parent for path in (folder / "cells").glob("*/record.json"))
+    """All finished records of an output folder, of a store of sweeps, or of one sweep in it; in a stable order."""
+    experiment = read_experiment(folder)
+    order = {name: i for i, name in enumerate(experiment.get("cells", []))}
+    finished = sorted(path.parent for path in cells_folder(folder).glob("*/record.json"))
+    if "sweeps" in experiment or cells_folder(folder) != folder / "cells":  # others' cells are there, too
+        finished = [cell for cell in finished if cell.name in order]
     if not finished:
         raise BadInput(f"{folder} has no finished cells yet")
-    order = {name: i for i, name in enumerate(_read_experiment(folder / "experiment.json").get("cells", []))}
     return [read_record(cell) for cell in sorted(finished, key=lambda cell: order.get(cell.name, len(order)))]
+
+
+def read_experiment(folder: Path) -> dict[str, Any]:
+    """The content of experiment.json of a folder that must be one of ours."""
+    if not (folder / "experiment.json").is_file():
+        raise BadInput(f"{folder} is not an output folder of Holdfast: it has no experiment.json")
+    return _read_experiment(folder / "experiment.json")
+
+
+def cells_folder(folder: Path) -> Path:
+    """Where the cells of an output folder are; all sweeps of a store, in STORE/sweeps/NAME, share STORE/cells."""
+    folder = folder.absolute() if folder.name in ("", "..") else folder
+    in_store = folder.parent.name == "sweeps" and not (folder / "cells").is_dir()
+    return (folder.parent.parent if in_store else folder) / "cells"
+
+
+def claim_sweep(store: Path, name: str, experiment: Mapping[str, Any]) -> None:
+    """Enter a sweep into a store; one of the same name is replaced, and its cells are kept.
+
+    The store's own experiment.json is the union of its sweeps, so that whatever reads an output folder reads a store.
+    """
+    path = store / "experiment.json"
+    new = json.loads(json.dumps(experiment))
+    if path.exists() and "sweeps" not in _read_experiment(path):
+        raise BadInput(f"{store} holds an experiment of run, compare or reproduce, not sweeps; choose another --out")
+    _refuse_foreign(store)
+    others = {p.parent.name: _read_experiment(p) for p in sorted((store / "sweeps").glob("*/experiment.json"))}
+    try:
+        write_text(path, json.dumps(_union({**others, name: new}), indent=2))
+        write_text(store / "sweeps" / name / "experiment.json", json.dumps(new, indent=2))
+    except OSError as error:
+        raise BadInput(f"{store} cannot be written to ({error.strerror}); choose another --out") from error
+
+
+def _union(sweeps: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    runs = {json.dumps(run, sort_keys=True): run for sweep in sweeps.values() for run in sweep.get("runs", [])}
+    return {
+        "schema": SCHEMA,
+        "sweeps": sorted(sweeps),
+        "runs": list(runs.values()),
+        "seeds": sorted({seed for sweep in sweeps.values() for seed in sweep.get("seeds", [])}),
+        "cells": list(dict.fromkeys(cell for sweep in sweeps.values() for cell in sweep.get("cells", []))),
+        "versions": list(sweeps.values())[-1].get("versions", {}),
+    }
 
 
 def claim(folder: Path, experiment: Mapping[str, Any]) -> None:
@@ -120,6 +165,8 @@ def claim(folder: Path, experiment: Mapping[str, Any]) -> None:
     path = folder / "experiment.json"
     new = json.loads(json.dumps(experiment))
     if path.exists():
+        if "sweeps" in _read_experiment(path):
+            raise BadInput(f"{folder} is a store of sweeps; choose another --out")
         difference = _first_difference(_read_experiment(path), new)
         if difference is not None:
             where, was, now = difference
@@ -128,12 +175,18 @@ def claim(folder: Path, experiment: Mapping[str, Any]) -> None:
                 "or --fresh to start over"
             )
         return
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BadInput(f"{folder} exists and is not an output folder of Holdfast; choose another --out")
+    _refuse_foreign(folder)
     try:
         write_text(path, json.dumps(new, indent=2))
     except OSError as error:
         raise BadInput(f"{folder} cannot be written to ({error.strerror}); choose another --out") from error
+
+
+def _refuse_foreign(folder: Path) -> None:
+    if (folder / "experiment.json").exists():
+        return
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BadInput(f"{folder} exists and is not an output folder of Holdfast; choose another --out")
 
 
 def _read_experiment(path: Path) -> dict[str, Any]:

@@ -1,0 +1,30 @@
+"""`holdfast export DIR --csv|--parquet|--latex|--tensorboard LOGDIR`: results for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+
+def export(
+    folder: Annotated[str, Argument(metavar="DIR", hidden=True)],
+    csv: Annotated[bool, Option("--csv", help="One line per run, every setting and metric a column.")] = False,
+    parquet: Annotated[bool, Option("--parquet", help="The same table as a Parquet file; needs --out.")] = False,
+    latex: Annotated[bool, Option("--latex", help="The summary as a LaTeX table.")] = False,
+    tensorboard: Annotated[
+        str | None, Option(metavar="LOGDIR", help="Curves as TensorBoard events below LOGDIR.")
+    ] = None,
+    scores: Annotated[bool, Option("--scores", help="One line per scoring and task instead of per run.")] = False,
+    out: Annotated[str | None, Option(metavar="FILE", help="Where to write it.  [default: standard output]")] = None,
+) -> None:
+    """Export the results of the output folder DIR for other programs.
+
+    DIR may also be a store of sweeps, or one of its sweeps: STORE/sweeps/NAME.
+    """
+    from holdfast.cli.exporting import Wanted, perform_export
+
+    formats = {"csv": csv, "parquet": parquet, "latex": latex, "tensorboard": tensorboard is not None}
+    chosen = [name for name, wanted in formats.items() if wanted]
+    perform_export(Path(folder), Wanted(chosen, scores, out, tensorboard))

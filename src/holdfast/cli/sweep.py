@@ -1,0 +1,30 @@
+"""`holdfast sweep FILE.toml`: methods × streams × nets × protocols × seeds × grids of settings."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from typer import Argument, Option
+
+
+def sweep(
+    file: Annotated[str, Argument(metavar="FILE.toml", hidden=True)],
+    jobs: Annotated[str | None, Option(metavar="N", help="Processes at once.  [default: one per core]")] = None,
+    on: Annotated[
+        str | None, Option(metavar="WHERE", help="ray: a Ray cluster on this machine; ray://HOST:PORT: join one.")
+    ] = None,
+    out: Annotated[
+        str | None, Option(metavar="DIR", help="The store; sweeps in one share finished cells.  [default: runs/<name>]")
+    ] = None,
+    fresh: Annotated[bool, Option("--fresh", help="Throw away what DIR holds of this sweep's cells.")] = False,
+    json: Annotated[bool, Option("--json", help="Print the sweep's summary.json, and nothing else.")] = False,
+    quiet: Annotated[bool, Option("--quiet", help="Print nothing but errors.")] = False,
+) -> int:
+    """Run all cells of the sweep that FILE.toml describes; see docs/sweeps.md.
+
+    Finished cells are never run twice, whichever sweep of the same store asked for them first.
+    """
+    from holdfast.cli.perform import Output
+    from holdfast.cli.sweeping import perform_sweep
+
+    return perform_sweep(file, jobs, on, Output(out, fresh, json, quiet))

@@ -1,0 +1,69 @@
+"""What `holdfast sweep` does."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast import report
+from holdfast.api import Comparison, run_sweep
+from holdfast.cli import folder
+from holdfast.cli.experiment import collected
+from holdfast.cli.perform import Output
+from holdfast.cli.progress import shown
+from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json
+from holdfast.errors import BadInput
+from holdfast.settings import Count, make
+from holdfast.sweeps import Plan, on_ray, read_sweep
+
+
+@dataclass(frozen=True)
+class Ways:
+    """How the cells are run."""
+
+    jobs: Count | None = None
+    on: str | None = None
+
+
+def perform_sweep(file: str, jobs: str | None, on: str | None, output: Output) -> int:
+    """Everything from the file to the exit code; nothing is written unless all of it can be done."""
+    faults: list[str] = []
+    planned, ways = None, Ways()
+    with collected(faults):
+        planned = read_sweep(file)
+    with collected(faults):
+        ways = make(Ways, {**({} if jobs is None else {"jobs": jobs}), "on": on}, "this sweep")
+    faults += on_ray.faults(on)
+    if output.out is not None:
+        faults += folder.faults(Path(output.out), fresh=False)
+    if faults or planned is None:
+        raise BadInput(*faults)
+    store = Path("runs") / planned.name if output.out is None else Path(output.out)
+    comparison = _run_kept(planned, ways, store, output)
+    if comparison is None:
+        return INTERRUPTED
+    if output.json:
+        print_json(comparison.summary())
+    elif comparison.records and not output.quiet:
+        print(report.text(comparison.records))
+    complain(*(f"{failure.cell} failed: {failure.reason}" for failure in comparison.failures))
+    if comparison.records and not output.quiet:
+        output.announce(f"report: {(store / 'sweeps' / planned.name / 'report.html').resolve()}")
+    return FAILED if comparison.failures else 0
+
+
+def _run_kept(planned: Plan, ways: Ways, store: Path, output: Output) -> Comparison | None:
+    """Run the cells that are not finished in the store, showing how far they are; None when interrupted."""
+    homes = [store / "cells" / cell.name for cell in planned.cells]
+    if output.fresh and (store / "experiment.json").is_file():
+        for home in homes:
+            if home.is_dir() and not home.is_symlink():
+                shutil.rmtree(home)
+    kept = {i for i, home in enumerate(homes) if (home / "record.json").exists()}
+    try:
+        with shown(planned.cells, kept, output.quiet) as watch:
+            return run_sweep(planned, store, ways.jobs, watch, ways.on)
+    except KeyboardInterrupt:
+        complain(f"stopped; finished runs are kept in {store}, and the same command goes on from there")
+        return None

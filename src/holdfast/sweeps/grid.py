@@ -1,0 +1,166 @@
+"""Grids: a table of settings, some of which are lists of values to try, becomes the points it describes."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from holdfast.errors import BadInput
+from holdfast.methods import Learner, methods
+from holdfast.nets import NetSpec, nets
+from holdfast.protocols import Protocol, name_of, protocols
+from holdfast.settings import Shelf, choose, defaults, faults_in, fit, fits, hints, settings_of
+from holdfast.streams import streams
+from holdfast.sweeps import own
+from holdfast.types import Stream
+
+SHELVES: dict[str, Shelf[Any]] = {"method": methods, "stream": streams, "net": nets, "protocol": protocols}
+USUAL = {"method": "finetune", "stream": "split", "net": "mlp", "protocol": "online"}
+LARGEST = 10_000  # cells of one sweep
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Values to try, whatever the type of the setting."""
+
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One method, stream, net or protocol, by its name or as it is, with a single value for each setting given."""
+
+    place: str
+    name: str
+    thing: Any  # a class that takes the settings, or what is ready to use
+    values: Mapping[str, Any]
+    key: str  # where it was asked for, e.g. method[1]
+
+    @property
+    def kinds(self) -> dict[str, Any]:
+        return kinds_of(self.place, self.thing)
+
+    @property
+    def owner(self) -> str:
+        return f"{self.place} {self.name!r}"
+
+    def value(self, setting: str) -> Any:
+        """What this setting will be, also where it is left to its default."""
+        if setting in self.values:
+            return fit(self.kinds[setting], self.values[setting])
+        if self.place == "stream" and setting == "data":
+            return "digits"
+        ready = self.thing if not isinstance(self.thing, type) else None
+        return settings_of(ready)[setting] if ready is not None else defaults(self.thing).get(setting)
+
+    def made(self) -> Any:
+        """The learner, net or protocol; a stream's recipe."""
+        values = {name: value for name, value in self.values.items() if not (self.place == "stream" and name == "data")}
+        if isinstance(self.thing, type):
+            return own.made(self.thing, values, self.owner)
+        if not values:
+            return self.thing
+        with own.guarded(self.owner):
+            made = replace(self.thing, **{name: fit(self.kinds[name], value) for name, value in values.items()})
+        choose(made, {**vars(self.thing).get("_chosen_by", {}), **dict.fromkeys(values, "given")})
+        return made
+
+
+def kinds_of(place: str, thing: Any) -> dict[str, Any]:
+    """The settings of a class or of a thing, and their types; a stream's data set is one of them."""
+    cls = thing if isinstance(thing, type) else type(thing)
+    if not dataclasses.is_dataclass(cls) or not issubclass(cls, (Learner, NetSpec, Protocol, SHELVES["stream"].base)):
+        return {}
+    return {**({"data": str} if place == "stream" else {}), **hints(cls)}
+
+
+def points(place: str, entry: Any, key: str, folder: Path, faults: list[str]) -> list[Point]:
+    """All points of one entry: a name, a table with a name, or a thing; adds to the faults."""
+    table = dict(entry) if isinstance(entry, Mapping) else {"name": entry}
+    if place == "method" and "name" not in table:
+        faults.append(f'{key}.name: a method must be named, e.g. name = "ewc"; see `holdfast list methods`')
+        return []
+    names = table.pop("name", USUAL[place])
+    found = []
+    for name in _values(names, lambda value: not isinstance(value, list)):
+        named = _find(place, name, f"{key}.name" if isinstance(entry, Mapping) else key, folder, faults)
+        if named is not None:
+            found += list(_spread(Point(place, *named, {}, key), table, faults))
+    if not found and not faults:
+        faults.append(f"{key}.name: is an empty list; give at least one value")
+    return found
+
+
+def values_of(point: Point, setting: str, given: Any) -> list[Any]:
+    """The values to try. A list is one value where the setting takes it as it stands, as net.hidden does."""
+    return _values(given, lambda value: fits(point.kinds.get(setting, Any), value))
+
+
+def wrong(point: Point, setting: str, value: Any, key: str) -> list[str]:
+    """Why a setting cannot have this value."""
+    if setting == "data" and point.place == "stream" and point.kinds:
+        kind_of_data = [] if isinstance(value, str) else [f"data of {point.owner} must be a data set's name"]
+        return [f"{key}: {fault}, not {value!r}" for fault in kind_of_data]
+    if not point.kinds:
+        return [f"{key}: unknown setting {setting!r}: {point.owner} has no settings here"]
+    cls = point.thing if isinstance(point.thing, type) else type(point.thing)
+    return [f"{key}: {fault}" for fault in faults_in(cls, {setting: value}, point.owner)]
+
+
+def _values(given: Any, is_one: Callable[[Any], bool]) -> list[Any]:
+    if isinstance(given, Axis):
+        return list(given.values)
+    return given if isinstance(given, list) and not is_one(given) else [given]
+
+
+def _spread(point: Point, table: Mapping[str, Any], faults: list[str]) -> Iterator[Point]:
+    axes: dict[str, list[Any]] = {}
+    before = len(faults)
+    for setting, given in table.items():
+        key = f"{point.key}.{setting}"
+        axes[setting] = values_of(point, setting, given)
+        if not axes[setting]:
+            faults.append(f"{key}: is an empty list; give at least one value")
+        faults += [fault for value in axes[setting] for fault in wrong(point, setting, value, key)]
+    needed = own.needed(point.thing) if isinstance(point.thing, type) and point.kinds else []
+    faults += [f"{point.key}.{name}: {point.owner} needs a value for it" for name in needed if name not in table]
+    if len(faults) > before:
+        return
+    if math.prod(map(len, axes.values())) > LARGEST:
+        faults.append(
+            f"{point.key}: its grid has {math.prod(map(len, axes.values()))} points, at most {LARGEST} can be"
+        )
+        return
+    for values in itertools.product(*axes.values()):
+        yield replace(point, values=dict(zip(axes, values, strict=True)))
+
+
+def _find(place: str, name: Any, key: str, folder: Path, faults: list[str]) -> tuple[str, Any] | None:
+    """The name of a thing, and the thing or its class."""
+    if isinstance(name, str):
+        try:
+            if place in ("method", "net") and own.is_own(name):
+                file = str(folder / Path(name).expanduser())
+                return own.learner(file) if place == "method" else (name, own.net(file))
+            return name, SHELVES[place].find(name)
+        except BadInput as error:
+            faults += [f"{key}: {fault}" for fault in error.faults]
+            return None
+    if isinstance(name, type) and issubclass(name, Learner):
+        return name.__name__, name
+    if isinstance(name, Learner) and place == "method":
+        return name_of(name), name
+    fine = {
+        "stream": isinstance(name, Stream),
+        "protocol": isinstance(name, Protocol),
+        "net": isinstance(name, NetSpec) or callable(name),
+    }
+    if fine.get(place, False):
+        return getattr(name, "name", None) or type(name).__name__.lower(), name
+    faults.append(f"{key}: must be the name of a {place}, not {name!r}; see `holdfast list {place}s`")
+    return None
