@@ -1,4 +1,4 @@
-"""The three ways a run is refused or stopped; everything else is a bug."""
+"""The four ways a run is refused or stopped; everything else is a bug."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ class PastDataError(RuntimeError):
 
 class RunFailed(RuntimeError):
     """A run went wrong while it ran, e.g. its loss became NaN; other runs are not affected."""
+
+
+class NotKept(OSError):
+    """Results cannot be written, e.g. to a full disk: all runs stop, for whatever they did next would be lost."""
 
 
 def unknown(word: str, given: str, valid: Iterable[str], where: str = "") -> str:

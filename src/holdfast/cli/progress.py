@@ -24,8 +24,20 @@ def shown(cells: Sequence[Cell], kept: set[int], quiet: bool) -> Iterator[Watche
         yield None
     elif sys.stderr.isatty():
         board, console = Board(cells, kept), Console(stderr=True)
-        with Live(get_renderable=lambda: drawn(board.snapshot(), console.height), console=console, transient=True):
-            yield board
+
+        def watch(event: Event) -> None:
+            board(event)
+            if event.note is not None:
+                console.print(f"{board.rows[event.cell].title}: {event.note}", markup=False, highlight=False)
+
+        with Live(
+            get_renderable=lambda: drawn(board.snapshot(), console.height),
+            console=console,
+            transient=True,
+            redirect_stdout=False,  # a worker forked while the table is drawn would wait for it forever
+            redirect_stderr=False,
+        ):
+            yield watch
     else:
         yield _Lines(cells, kept)
 
@@ -41,6 +53,8 @@ class _Lines:
             self.done += 1
             told = _told(self.cells[event.cell], event, event.cell in self.kept)
             tell(f"[{self.done}/{len(self.cells)}] {self.titles[event.cell]}: {told}")
+        elif event.note is not None:
+            tell(f"{self.titles[event.cell]}: {event.note}")
 
 
 def _told(cell: Cell, event: Event, kept: bool) -> str:

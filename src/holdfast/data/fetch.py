@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from holdfast.data.catalog import PublishedFile
 from holdfast.data.files import data_folder, is_file, located, sha256_of
 from holdfast.data.load import entry_of
+from holdfast.disk import flush_folder
 from holdfast.errors import BadInput
 
 Progress = Callable[[int, int | None, str], None]  # bytes done, bytes in all when known, file name
@@ -75,7 +76,7 @@ def download(file: PublishedFile, urls: tuple[str, ...], target: Path, progress:
         _from_any(file, urls, part, progress)
         _verified(file, part)
         os.replace(part, target)
-        _flush_folder(target.parent)
+        flush_folder(target.parent)
     except OSError as error:
         raise BadInput(f"cannot write {target}: {error.strerror or error}") from error
 
@@ -216,13 +217,3 @@ def _scheme_fault(url: str) -> str:
 
 def _size(part: Path) -> int:
     return part.stat().st_size if part.is_file() else 0
-
-
-def _flush_folder(folder: Path) -> None:
-    """Make the new name survive a power cut; not every system can."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
+from holdfast.disk import write_text
 from holdfast.metrics import Group, interval
 from holdfast.report import card, page, plots, settings, table, words
 from holdfast.types import Record
@@ -62,14 +62,7 @@ def html(records: Sequence[Record], title: str = "Continual learning report") ->
 def write(records: Sequence[Record], path: str | Path, title: str = "Continual learning report") -> Path:
     """Write the report; a reader sees the old file or the new one, never half of it."""
     path = Path(path)
-    text = html(records, title)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_text(path, html(records, title))
     return path
 
 

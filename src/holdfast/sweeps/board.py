@@ -22,7 +22,7 @@ from holdfast.errors import BadInput
 from holdfast.metrics.groups import bracketed, canonical, telling
 from holdfast.protocols import name_of
 from holdfast.sweeps.cell import Cell
-from holdfast.sweeps.executor import Event, Failure, Watcher
+from holdfast.sweeps.events import Event, Failure, Watcher
 from holdfast.sweeps.store import cells_folder, read_experiment, write_text
 from holdfast.types import Record
 

@@ -1,48 +1,21 @@
-"""Runs cells in processes, one thread each; finished ones are kept when another fails."""
+"""Runs cells, here or in processes; finished ones are kept when another fails."""
 
 from __future__ import annotations
 
-import ctypes
-import multiprocessing
 import os
-import signal
-import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from queue import Empty
-from typing import Any
 
-import torch
-
-from holdfast.errors import BadInput, RunFailed
-from holdfast.protocols import Progress
+from holdfast.disk import write_text
+from holdfast.errors import BadInput, NotKept, RunFailed
 from holdfast.sweeps.cell import Cell
-from holdfast.sweeps.store import read_record, write_record, write_text
+from holdfast.sweeps.events import Event, Failure, Watcher
+from holdfast.sweeps.store import read_record, write_record
+from holdfast.sweeps.workers import in_processes
 from holdfast.types import Record
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A cell that went wrong, and why, in one sentence."""
-
-    cell: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something happened to cell number `cell`: it moved on, or it is done."""
-
-    cell: int
-    progress: Progress | None = None
-    outcome: Record | Failure | None = None
-
-
-Watcher = Callable[[Event], None]
 
 
 def execute(
@@ -51,98 +24,69 @@ def execute(
     """Run every cell that is not finished in `folder`; results are in the order of the cells."""
     results: dict[int, Record | Failure] = {}
     tell = watch or (lambda event: None)
-    for i, cell in enumerate(cells):
-        if folder is not None and (folder / "cells" / cell.name / "record.json").exists():
-            results[i] = read_record(folder / "cells" / cell.name)
-            tell(Event(i, outcome=results[i]))
+    runs = [Run(cell, None if folder is None else folder / "cells" / cell.name) for cell in cells]
+    for i, run in enumerate(runs):
+        if (record := run.finished()) is not None:
+            results[i] = record
+            tell(Event(i, outcome=record))
     waiting = [i for i in range(len(cells)) if i not in results]
     jobs = min(jobs or os.cpu_count() or 1, len(waiting))
-    if torch.get_num_threads() > 1:  # torch was loaded before us with a pool of threads, which a fork would break
-        jobs = 1
-    events = _in_processes(cells, waiting, jobs, folder) if jobs > 1 else _here(cells, waiting, folder, tell)
-    for event in events:
-        if event.outcome is not None:
-            results[event.cell] = event.outcome
-        tell(event)
+    with closing(_in_processes(runs, waiting, jobs) if jobs > 1 else _here(runs, waiting, tell)) as events:
+        for event in events:
+            if event.outcome is not None:
+                results[event.cell] = event.outcome
+            tell(event)
     return [results[i] for i in range(len(cells))]
 
 
-def _here(cells: Sequence[Cell], waiting: list[int], folder: Path | None, tell: Watcher) -> Iterator[Event]:
+def _here(runs: Sequence[Run], waiting: list[int], tell: Watcher) -> Generator[Event]:
     for i in waiting:
-        outcome = _run_cell(cells[i], folder, lambda progress, i=i: tell(Event(i, progress)))  # type: ignore[misc]
-        yield Event(i, outcome=outcome)
+        yield Event(i, outcome=runs[i].perform(i, tell))
 
 
-def _in_processes(cells: Sequence[Cell], waiting: list[int], jobs: int, folder: Path | None) -> Iterator[Event]:
-    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
-    context = multiprocessing.get_context(method)
-    queue = context.Queue()
-    pool = ProcessPoolExecutor(jobs, context, _initialise, (cells, folder, queue))
-    again: list[int] = []
-    try:
-        futures: dict[Future[Any], int] = {pool.submit(_work, i): i for i in waiting}
-        while futures:
-            done, _ = wait(futures, timeout=0.1, return_when=FIRST_COMPLETED)
-            yield from _drained(queue)
-            for future in done:
-                i = futures.pop(future)
-                error = future.exception()
-                if isinstance(error, BrokenProcessPool) and len(waiting) > 1:
-                    again.append(i)
-                    continue
-                outcome = Failure(cells[i].name, f"its process died: {error}") if error else future.result()
-                yield Event(i, outcome=outcome)
-    except BaseException:
-        for process in list((pool._processes or {}).values()):
-            process.terminate()
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-    for i in again:  # one process died and took the pool along: each alone, so that only that one is lost
-        yield from _in_processes(cells, [i], 1, folder)
+def _in_processes(runs: Sequence[Run], waiting: list[int], jobs: int) -> Generator[Event]:
+    def work(i: int, tell: Watcher) -> None:
+        tell(Event(i, outcome=runs[i].perform(i, tell)))
+
+    def lost(i: int, reason: str) -> Event:
+        return Event(i, outcome=runs[i].failed(reason))
+
+    return in_processes(work, waiting, jobs, lost)
 
 
-def _drained(queue: Any) -> Iterator[Event]:
-    while True:
+@dataclass(frozen=True)
+class Run:
+    """A cell and the folder that keeps its results, if any does. Every executor runs cells through this."""
+
+    cell: Cell
+    home: Path | None = None
+
+    def finished(self) -> Record | None:
+        """The record, if the cell was finished before."""
+        return None if self.home is None or not (self.home / "record.json").exists() else read_record(self.home)
+
+    def perform(self, i: int, tell: Watcher) -> Record | Failure:
+        """Run the cell, as number `i`, and keep its record; a bug in a user's method becomes a Failure."""
+        record = self.finished()  # by a process that was killed before it could tell
+        if record is not None:
+            return record
         try:
-            i, progress = queue.get_nowait()
-        except Empty:
-            return
-        yield Event(i, progress)
-
-
-_PARENT_DEATH = 1  # PR_SET_PDEATHSIG
-_shared: tuple[Sequence[Cell], Path | None, Any]
-
-
-def _initialise(cells: Sequence[Cell], folder: Path | None, queue: Any) -> None:
-    global _shared
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business; it ends its workers
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)  # a killed parent takes its workers along
-    _shared = (cells, folder, queue)
-
-
-def _work(i: int) -> Record | Failure:
-    cells, folder, queue = _shared
-    return _run_cell(cells[i], folder, lambda progress: queue.put((i, progress)))
-
-
-def _run_cell(cell: Cell, folder: Path | None, watch: Callable[[Progress], None]) -> Record | Failure:
-    home = None if folder is None else folder / "cells" / cell.name
-    try:
-        record = cell.run(watch)
-        if home is not None:
-            write_record(record, home)
-            (home / "error.txt").unlink(missing_ok=True)  # of an earlier try
+            record = self.cell.run(lambda progress: tell(Event(i, progress)))
+        except NotKept:
+            raise
+        except (RunFailed, BadInput) as error:
+            return self.failed(str(error))
+        except (Exception, SystemExit) as error:
+            return self.failed(f"{type(error).__name__}: {error}", traceback.format_exc())
+        if self.home is not None:
+            write_record(record, self.home)
+            (self.home / "error.txt").unlink(missing_ok=True)  # of an earlier try
         return record
-    except (RunFailed, BadInput) as error:
-        if home is not None:
-            write_text(home / "error.txt", f"{error}\n")
-        return Failure(cell.name, str(error))
-    except (Exception, SystemExit) as error:  # a bug in a user's method must not take the other cells down
-        text = traceback.format_exc()
-        if home is None:
-            return Failure(cell.name, text.strip())
-        write_text(home / "error.txt", text)
-        return Failure(cell.name, f"{type(error).__name__}: {error} (the traceback is in {home / 'error.txt'})")
+
+    def failed(self, reason: str, details: str | None = None) -> Failure:
+        """Note why the cell failed; details, a traceback, go to its error.txt or, without a folder, with the reason."""
+        if self.home is None:
+            return Failure(self.cell.name, (details or reason).strip())
+        write_text(self.home / "error.txt", details or f"{reason}\n")
+        where = f" (the traceback is in {self.home / 'error.txt'})" if details else ""
+        return Failure(self.cell.name, f"{reason}{where}")

@@ -33,7 +33,7 @@ from holdfast.errors import BadInput, RunFailed
 from holdfast.protocols import Progress
 from holdfast.streams import StreamSpec
 from holdfast.sweeps.cell import Cell, code_version, describe, pick_device
-from holdfast.sweeps.executor import Event, Failure, Watcher
+from holdfast.sweeps.events import Event, Failure, Watcher
 from holdfast.sweeps.store import read_record, write_record, write_text
 from holdfast.types import Record, Stream
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -15,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.disk import write_bytes, write_text
 from holdfast.errors import BadInput
 from holdfast.types import Record
 
@@ -24,38 +23,9 @@ _ARRAYS = ("predictions", "labels")
 _UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-_UMASK = _umask()
-
-
 def dumps(value: Any) -> str:
     """JSON without NaN, which is not JSON."""
     return json.dumps(value, indent=2, allow_nan=False)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Whole or not at all: a temporary file beside it, then a rename."""
-    write_bytes(path, text.encode())
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(part).chmod(0o666 & ~_UMASK)  # as an ordinary new file has it
-        os.replace(part, path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
 
 
 def to_json(record: Record) -> dict[str, Any]:
