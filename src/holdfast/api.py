@@ -89,10 +89,12 @@ def compare(
     jobs: int | None = None,
     out: str | Path | None = None,
     watch: Watcher | None = None,
+    checkpoint_every: int | None = None,
 ) -> Comparison:
     """Run several methods on the same streams and seeds, in parallel processes; each seed cuts the stream anew.
 
-    With `out`, results are kept there: finished runs are not repeated, and another experiment's folder is refused.
+    With `out`, results are kept there: finished runs are not repeated, interrupted ones go on from the last task (and
+    every `checkpoint_every` steps of it), and another experiment's folder is refused.
     """
     chosen = [as_method(m) for m in ([methods] if isinstance(methods, str | Learner | type) else methods)]
     which = [stream] if isinstance(stream, str | Stream) else list(stream)
@@ -107,7 +109,7 @@ def compare(
     ]
     if not cells:
         raise BadInput("there is nothing to run: give at least one method, one stream and one seed")
-    return run_cells(cells, None if out is None else Path(out), jobs, watch)
+    return run_cells(cells, None if out is None else Path(out), jobs, watch, checkpoint_every)
 
 
 def sweep(
@@ -173,7 +175,11 @@ def run_sweep(
 
 
 def run_cells(
-    cells: Sequence[Cell], out: Path | None = None, jobs: int | None = None, watch: Watcher | None = None
+    cells: Sequence[Cell],
+    out: Path | None = None,
+    jobs: int | None = None,
+    watch: Watcher | None = None,
+    checkpoint_every: int | None = None,
 ) -> Comparison:
     """Check all cells, run those that are not finished in `out`, and keep everything there."""
     alike = {(id(cell.method), id(cell.stream), id(cell.net)): cell for cell in reversed(cells)}
@@ -181,17 +187,25 @@ def run_cells(
         cell.check()
     if out is not None:
         claim(out, _experiment(cells))
-    comparison = _executed(cells, out, jobs, watch)
+    comparison = _executed(cells, out, jobs, watch, checkpoint_every=checkpoint_every)
     if out is not None and comparison.records:
         comparison.keep(out)
     return comparison
 
 
 def _executed(
-    cells: Sequence[Cell], out: Path | None, jobs: int | None, watch: Watcher | None, on: str | None = None
+    cells: Sequence[Cell],
+    out: Path | None,
+    jobs: int | None,
+    watch: Watcher | None,
+    on: str | None = None,
+    checkpoint_every: int | None = None,
 ) -> Comparison:
     with posted(cells, out, watch) as told:
-        results = on_ray.execute_on_ray(cells, out, on, jobs, told) if on else execute(cells, out, jobs, told)
+        if on is None:
+            results = execute(cells, out, jobs, told, checkpoint_every)
+        else:
+            results = on_ray.execute_on_ray(cells, out, on, jobs, told)
     records = tuple(r for r in results if isinstance(r, Record))
     finished = tuple(c for c, r in zip(cells, results, strict=True) if isinstance(r, Record))
     return Comparison(records, tuple(r for r in results if isinstance(r, Failure)), finished)

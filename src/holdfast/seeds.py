@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import numpy as np
 import torch
 
 
@@ -28,7 +31,34 @@ def generator(seed: int, *names: str, **keys: int | str) -> torch.Generator:
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Run code that draws from torch's global generator (`nn.Linear`'s init, dropout) from a known seed."""
+    """Run code that draws from global generators (`nn.Linear`'s init, dropout, `np.random`) from a known seed."""
+    before = dice()
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        yield
+        np.random.seed(seed % 2**32)
+        random.seed(seed)
+        try:
+            yield
+        finally:
+            set_dice(before)
+
+
+def dice() -> dict[str, Any]:
+    """The states of all global generators: torch's, NumPy's and Python's."""
+    kind, words, *rest = np.random.get_state()
+    return {
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [],
+        "numpy": (kind, torch.from_numpy(np.asarray(words, np.int64)), *rest),
+        "python": random.getstate(),
+    }
+
+
+def set_dice(state: dict[str, Any]) -> None:
+    """Put back what `dice` gave."""
+    torch.set_rng_state(state["torch"])
+    if state["cuda"]:
+        torch.cuda.set_rng_state_all(state["cuda"])
+    kind, words, *rest = state["numpy"]
+    np.random.set_state((kind, words.numpy().astype(np.uint32), *rest))
+    random.setstate(state["python"])

@@ -201,6 +201,9 @@ def provenance(spec: Any) -> dict[str, dict[str, Any]]:
     }
 
 
+_SHARED = ("base", "session", "showing", "common")  # files of a room that are no thing of it
+
+
 class Shelf(Generic[T]):
     """The things of one room, each a `base` subclass in a file of its own name."""
 
@@ -209,7 +212,9 @@ class Shelf(Generic[T]):
 
     def names(self) -> list[str]:
         path = importlib.import_module(self.package).__path__
-        return sorted(m.name for m in pkgutil.iter_modules(path) if m.name not in ("base", "session", "common"))
+        return sorted(
+            m.name for m in pkgutil.iter_modules(path) if m.name not in ("base", "session", "showing", "common")
+        )
 
     def find(self, name: str) -> type[T]:
         if name not in self.names():

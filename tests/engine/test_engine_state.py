@@ -1,5 +1,6 @@
 """State: what can be saved, and that it comes back whole."""
 
+import errno
 import sys
 from collections import defaultdict, deque, namedtuple
 from pathlib import Path
@@ -10,6 +11,7 @@ from torch import nn
 
 from holdfast.engine import Net, Plain, Reservoir
 from holdfast.engine.state import pack, read, save, unpack
+from holdfast.errors import NotKept
 
 NESTED = {
     "numbers": [1, -2.5, True, None, 2**70, float("inf")],
@@ -47,43 +49,48 @@ def test_nested_structures_come_back_as_they_were(tmp_path):
     assert [p.name for p in (tmp_path / "deep").iterdir()] == ["checkpoint"]
 
 
-def test_saving_again_replaces_what_was_there(tmp_path):
-    for i in range(3):
-        save({"i": i, "t": torch.full((2,), i)}, tmp_path / "c")
-        assert same(read(tmp_path / "c"), {"i": i, "t": torch.full((2,), i)})
-    assert [p.name for p in tmp_path.iterdir()] == ["c"]
+@pytest.mark.parametrize("at", [1, 2, 3, "folder", "rename"])
+def test_a_state_is_whole_or_not_there(at, tmp_path, monkeypatch):
+    """Whatever goes wrong: writing one of its files, flushing, renaming; and the next save works."""
+    state, written = sys.modules["holdfast.engine.state"], []
+    fill = state.fill
 
+    def full(path, *args):
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-@pytest.mark.parametrize("at", ["tensors", "fsync", "first rename", "second rename"])
-def test_the_old_state_is_readable_until_the_new_one_is_whole(at, tmp_path, monkeypatch):
-    """Whatever moment the process is killed at; and the next save works."""
-    folder = tmp_path / "c"
-    save({"i": 1}, folder)
-    state, renames = sys.modules["holdfast.engine.state"], []
-    rename = Path.rename
-
-    def killed(*args):
-        raise KeyboardInterrupt
-
-    def counted(self, target):
-        renames.append(target)
-        if len(renames) == (1 if at == "first rename" else 2):
-            raise KeyboardInterrupt
-        return rename(self, target)
+    def counted(path, content):
+        written.append(path)
+        fill(path, content[:3]) if len(written) == at else fill(path, content)
+        if len(written) == at:
+            full(path)
 
     with monkeypatch.context() as patch:
-        if at == "tensors":
-            patch.setattr(state, "save_file", killed)
-        elif at == "fsync":
-            patch.setattr(state.os, "fsync", killed)
-        else:
-            patch.setattr(Path, "rename", counted)
-        with pytest.raises(KeyboardInterrupt):
-            save({"i": 2, "t": torch.zeros(2)}, folder)
-    assert read(folder) == {"i": 1}
-    save({"i": 3}, folder)
-    assert read(folder) == {"i": 3}
+        patch.setattr(state, "fill", counted)
+        if at == "folder":
+            patch.setattr(state, "flush_folder", full)
+        elif at == "rename":
+            patch.setattr(Path, "rename", full)
+        with pytest.raises(NotKept, match="No space left on device"):
+            save({"i": 2, "t": torch.zeros(2)}, tmp_path / "c")
+    assert list(tmp_path.iterdir()) == []
+    save({"i": 3}, tmp_path / "c")
+    assert read(tmp_path / "c") == {"i": 3}
     assert [p.name for p in tmp_path.iterdir()] == ["c"]
+
+
+@pytest.mark.parametrize("name", ["state.json", "tensors.safetensors", "SHA256SUMS"])
+@pytest.mark.parametrize("harm", ["cut", "flip", "empty", "gone"])
+def test_damage_is_found(name, harm, tmp_path):
+    save({"i": 12345, "t": torch.arange(50.0)}, tmp_path / "c")
+    path = tmp_path / "c" / name
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    if harm == "gone":
+        path.unlink()
+    else:
+        path.write_bytes({"cut": content[:-1], "flip": content, "empty": b""}[harm])
+    with pytest.raises((OSError, ValueError)):
+        read(tmp_path / "c")
 
 
 Point = namedtuple("Point", "x y")
@@ -176,5 +183,6 @@ def test_attributes_that_are_not_state_are_left_alone():
 
 def test_files_hold_no_pickle(tmp_path):
     save(pack(NESTED, "x"), tmp_path / "c")
-    assert sorted(p.name for p in (tmp_path / "c").iterdir()) == ["state.json", "tensors.safetensors"]
+    names = ["SHA256SUMS", "state.json", "tensors.safetensors"]
+    assert sorted(p.name for p in (tmp_path / "c").iterdir()) == names
     assert all(b"pickle" not in p.read_bytes() and p.read_bytes()[:2] != b"PK" for p in (tmp_path / "c").iterdir())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -67,6 +69,13 @@ class Lease:
     def kept(self) -> Tensor:
         """The rows that training may show: all but those withheld. For protocols."""
         return self._kept.nonzero().flatten()
+
+    def state(self) -> dict[str, Any]:
+        """What was read and withheld so far. For protocols."""
+        return {"rows_read": self.rows_read, "kept": self._kept.clone()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.rows_read, self._kept = state["rows_read"], state["kept"]
 
     def _open(self, part: Part | None) -> Part:
         if part is None:

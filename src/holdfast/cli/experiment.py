@@ -43,18 +43,20 @@ class Asked:
     seeds: str = "0"
     device: str = "auto"
     jobs: str | None = None
+    checkpoint_every: str | None = None
 
 
 @dataclass(frozen=True)
 class Execution:
-    """How the cells are run."""
+    """How the cells are run; nothing here but the seeds plays a part in their results."""
 
     seeds: tuple[Whole, ...] = (0,)
     jobs: Count | None = None
+    checkpoint_every: Count | None = None  # steps, besides every task
 
 
-def cells_of(asked: Asked, faults: list[str]) -> tuple[list[Cell], int | None]:
-    """The cells of a command, stream by stream and method by method, and the number of jobs; adds to the faults."""
+def cells_of(asked: Asked, faults: list[str]) -> tuple[list[Cell], Execution]:
+    """The cells of a command, stream by stream and method by method, and how to run them; adds to the faults."""
     given = _settings(asked, faults)
     learners = _methods(asked.methods, given, faults)
     execution = _execution(asked, faults)
@@ -65,13 +67,13 @@ def cells_of(asked: Asked, faults: list[str]) -> tuple[list[Cell], int | None]:
     with collected(faults):
         pick_device(asked.device)
     if faults or net is None or protocol is None:
-        return [], execution.jobs
+        return [], execution
     return [
         Cell(learner, stream, net, protocol, seed, asked.device)
         for stream in cut
         for learner in learners
         for seed in execution.seeds
-    ], execution.jobs
+    ], execution
 
 
 @contextmanager
@@ -156,7 +158,8 @@ def _place_settings(found: dict[str, type[Learner]], missing: list[str], given: 
 
 
 def _execution(asked: Asked, faults: list[str]) -> Execution:
-    values = {"seeds": asked.seeds, **({} if asked.jobs is None else {"jobs": asked.jobs})}
+    given = {"seeds": asked.seeds, "jobs": asked.jobs, "checkpoint_every": asked.checkpoint_every}
+    values = {name: value for name, value in given.items() if value is not None}
     wrong = faults_in(Execution, values, "this run")
     if wrong:
         faults += wrong

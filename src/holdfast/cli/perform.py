@@ -9,7 +9,7 @@ from pathlib import Path
 from holdfast import report
 from holdfast.api import Comparison, run_cells
 from holdfast.cli import folder
-from holdfast.cli.experiment import Asked, cells_of
+from holdfast.cli.experiment import Asked, Execution, cells_of
 from holdfast.cli.progress import shown
 from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json, tell
 from holdfast.errors import BadInput
@@ -30,13 +30,13 @@ class Output:
 def perform(asked: Asked, output: Output, faults: Sequence[str] = ()) -> int:
     """Everything from the typed words to the exit code; nothing is written unless all of it can be done."""
     found = list(faults)
-    cells, jobs = cells_of(asked, found)
+    cells, execution = cells_of(asked, found)
     if output.out is not None:
         found += folder.faults(Path(output.out), output.fresh)
     if found:
         raise BadInput(*dict.fromkeys(found))
     home = folder.default(cells) if output.out is None else Path(output.out)
-    comparison = run_kept(cells, jobs, home, output)
+    comparison = run_kept(cells, execution, home, output)
     if comparison is None:
         return INTERRUPTED
     if output.json:
@@ -49,14 +49,14 @@ def perform(asked: Asked, output: Output, faults: Sequence[str] = ()) -> int:
     return FAILED if comparison.failures else 0
 
 
-def run_kept(cells: Sequence[Cell], jobs: int | None, home: Path, output: Output) -> Comparison | None:
+def run_kept(cells: Sequence[Cell], execution: Execution, home: Path, output: Output) -> Comparison | None:
     """Run the cells that are not finished in `home`, showing how far they are; None when interrupted."""
     if output.fresh:
         folder.clear(home)
     kept = {i for i, cell in enumerate(cells) if (home / "cells" / cell.name / "record.json").exists()}
     try:
         with shown(cells, kept, output.quiet) as watch:
-            return run_cells(cells, home, jobs, watch)
+            return run_cells(cells, home, execution.jobs, watch, execution.checkpoint_every)
     except KeyboardInterrupt:
         complain(f"stopped; finished runs are kept in {home}, and the same command goes on from there")
         return None

@@ -12,6 +12,7 @@ from rich.table import Table
 from holdfast import papers
 from holdfast.api import Comparison
 from holdfast.cli import folder
+from holdfast.cli.experiment import Execution
 from holdfast.cli.perform import Output, run_kept
 from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json, tell
 from holdfast.errors import BadInput
@@ -67,7 +68,7 @@ def reproduce_one(id: str, scale: str, seeds: str | None, jobs: str | None, outp
     numbers = range(size.seeds or recipe.seeds[size.scale])
     cells = [entry.cell(seed) for entry in entries for seed in numbers]
     home = folder.default(cells) if output.out is None else Path(output.out)
-    comparison = run_kept(cells, size.jobs, home, output)
+    comparison = run_kept(cells, Execution(jobs=size.jobs), home, output)
     if comparison is None:
         return INTERRUPTED
     by_place = _by_place(entries, cells, comparison)

@@ -52,6 +52,9 @@ def run(
     seeds: Annotated[str, Option(metavar="N,...", help="Seeds to run.")] = "0",
     device: Annotated[str, Option(metavar="NAME", help="auto, cpu, cuda or mps.")] = "auto",
     jobs: Annotated[str | None, Option(metavar="N", help="Processes at once.  [default: one per core]")] = None,
+    checkpoint_every: Annotated[
+        str | None, Option(metavar="N", help="Also save a run every N steps, not only after each task.")
+    ] = None,
     out: Annotated[str | None, Option(metavar="DIR", help="Where results are kept.  [default: below runs/]")] = None,
     fresh: Annotated[bool, Option("--fresh", help="Throw away what DIR holds and start over.")] = False,
     json: Annotated[bool, Option("--json", help="Print summary.json, and nothing else.")] = False,
@@ -82,6 +85,7 @@ def run(
         seeds=seeds,
         device=device,
         jobs=jobs,
+        checkpoint_every=checkpoint_every,
     )
     return perform(asked, Output(out, fresh, json, quiet), faults)
 

@@ -1,17 +1,18 @@
 """What learners are built from: the weight vector, optimisers, memories, gradients, batches, evaluation, state."""
 
 from holdfast.engine.batching import batches
+from holdfast.engine.checkpoint import Checkpoint
 from holdfast.engine.count import count_flops
 from holdfast.engine.evaluate import Score, entropy, score
 from holdfast.engine.fisher import fisher
 from holdfast.engine.gradients import cross_entropy, restrict
 from holdfast.engine.memory import ClassRing, Memory, Reservoir, TaskRing
 from holdfast.engine.optim import SGD, Adam, Momentum, Optimiser, OptimiserName, optimiser
-from holdfast.engine.state import Plain, Stateful
+from holdfast.engine.state import Plain, State, Stateful
 from holdfast.engine.theta import Growing, Net
 
 __all__ = [
-    "SGD", "Adam", "ClassRing", "Growing", "Memory", "Momentum", "Net", "Optimiser", "OptimiserName", "Plain",
-    "Reservoir", "Score", "Stateful", "TaskRing", "batches", "count_flops", "cross_entropy", "entropy", "fisher",
-    "optimiser", "restrict", "score",
+    "SGD", "Adam", "Checkpoint", "ClassRing", "Growing", "Memory", "Momentum", "Net", "Optimiser",
+    "OptimiserName", "Plain", "Reservoir", "Score", "State", "Stateful", "TaskRing", "batches", "count_flops",
+    "cross_entropy", "entropy", "fisher", "optimiser", "restrict", "score",
 ]  # fmt: skip

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
 import shutil
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
+import safetensors.torch as safetensors
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from holdfast.disk import fill, flush_folder, keeping
+
 State = Any  # Tensor | int | float | str | bool | None | dict | list | tuple, nested
+_STATE, _TENSORS, _SUMS = "state.json", "tensors.safetensors", "SHA256SUMS"
 _STATEFUL, _GENERATOR = "<stateful>", "<generator>"  # keys that no attribute of a learner has
 
 
@@ -89,37 +92,37 @@ def unpack(current: Any, saved: State, where: str) -> Any:
 
 
 def save(state: State, folder: Path) -> None:
-    """Write state as `state.json` and `tensors.safetensors` in a new folder; whole or not at all.
-
-    What was there stays readable until then, even if the process is killed between the two renames. One process
-    writes to a folder.
-    """
+    """Write state to a new folder, whole or not at all: `state.json`, `tensors.safetensors`, `SHA256SUMS`."""
     tensors: dict[str, Tensor] = {}
-    text = json.dumps(_encode(state, tensors))
-    part, old = _beside(folder, "part"), _beside(folder, "old")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    save_file(tensors, part / "tensors.safetensors")
-    (part / "state.json").write_text(text)
-    for path in part.iterdir():
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
-    if folder.exists():
-        shutil.rmtree(old, ignore_errors=True)
-        folder.rename(old)
-    part.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
+    files = {_STATE: json.dumps(_encode(state, tensors)).encode(), _TENSORS: safetensors.save(tensors)}
+    sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
+    part = folder.with_name(f"{folder.name}.part")
+    with keeping(folder):
+        try:
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir(parents=True)
+            for name, content in {**files, _SUMS: sums.encode()}.items():
+                fill(part / name, content)
+            flush_folder(part)
+            part.rename(folder)
+            flush_folder(folder.parent)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
 
 
 def read(folder: Path) -> State:
-    """The state that `save` wrote last."""
-    if not folder.exists() and _beside(folder, "old").exists():
-        folder = _beside(folder, "old")
-    return _decode(json.loads((folder / "state.json").read_text()), load_file(folder / "tensors.safetensors"))
-
-
-def _beside(folder: Path, word: str) -> Path:
-    return folder.with_name(f"{folder.name}.{word}")
+    """The state that `save` wrote; a ValueError or an OSError where it is damaged."""
+    found = {}
+    for line in (folder / _SUMS).read_text().splitlines():
+        expected, _, name = line.partition("  ")
+        if name in (_STATE, _TENSORS):
+            found[name] = (folder / name).read_bytes()
+            if hashlib.sha256(found[name]).hexdigest() != expected:
+                raise ValueError(f"{name} is damaged")
+    if len(found) < 2:
+        raise ValueError(f"{_SUMS} is damaged")
+    return _decode(json.loads(found[_STATE]), safetensors.load(found[_TENSORS]))
 
 
 def _encode(value: State, tensors: dict[str, Tensor]) -> Any:

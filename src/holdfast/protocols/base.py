@@ -11,7 +11,7 @@ import numpy as np
 
 from holdfast import metrics
 from holdfast.audit import card
-from holdfast.engine import Net, Optimiser, OptimiserName, optimiser
+from holdfast.engine import Checkpoint, Net, Optimiser, OptimiserName, optimiser
 from holdfast.methods import Learner
 from holdfast.protocols.session import Session, Watch, name_of, refuse_hidden_task
 from holdfast.settings import Count, Fraction, NonNegative, Positive, Whole, provenance, settings_of
@@ -45,10 +45,18 @@ class Protocol(ABC):
         """The optimiser, freshly made."""
         return optimiser(self.optimiser, self.lr, self.momentum, self.decay)
 
-    def run(self, learner: Learner, stream: Stream, net: Net, seed: int, watch: Watch | None = None) -> Session:
-        """Show the stream to the learner and score it after every task."""
+    def run(
+        self,
+        learner: Learner,
+        stream: Stream,
+        net: Net,
+        seed: int,
+        watch: Watch | None = None,
+        keep: Checkpoint | None = None,
+    ) -> Session:
+        """Show the stream to the learner and score it after every task; what `keep` has of it is not done again."""
         refuse_hidden_task(learner, stream)
-        session = Session(learner, stream, net, self.descent(), seed, watch)
+        session = Session(learner, stream, net, self.descent(), seed, watch, keep)
         if learner.mixes:
             self._show_mixed(session)
         else:
@@ -56,7 +64,7 @@ class Protocol(ABC):
         return session
 
     def _show_in_order(self, session: Session) -> None:
-        for task in session.stream.tasks:
+        for task in session.remaining():
             if self.reset_optimiser:
                 session.learner.optimiser.reset()
             step = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,14 +13,14 @@ import torch
 from torch import Tensor
 
 from holdfast.audit import Lease, Retention, footprint, glance
-from holdfast.engine import Net, Optimiser, Score, batches, count_flops, entropy, score
+from holdfast.engine import Checkpoint, Net, Optimiser, Score, State, entropy, score
 from holdfast.errors import BadInput, RunFailed
 from holdfast.methods import Learner
-from holdfast.seeds import generator
+from holdfast.protocols.showing import CHECK_EVERY, Clock, Showing
+from holdfast.seeds import dice, generator, set_dice
 from holdfast.types import Part, Stream, Task
 
 ENTROPY_ROWS = 500  # of a new task, to measure how confident predictions on it are before it is learned
-CHECK_EVERY = 50  # steps between looks at the losses; looking at each would stall the loop
 
 
 @dataclass(frozen=True)
@@ -76,16 +75,49 @@ class Session:
         optimiser: Optimiser,
         seed: int,
         watch: Watch | None = None,
+        keep: Checkpoint | None = None,
     ) -> None:
-        self.learner, self.stream, self.seed, self.watch = learner, stream, seed, watch
+        self.learner, self.stream, self.seed, self.watch, self.keep = learner, stream, seed, watch, keep
         self.measured = Measured()
         self._spent = _Spent()
         self.steps = 0  # of the showing under way
+        self.own: dict[str, State] = {}  # what a protocol wants to find again when an interrupted run goes on
+        self._next = 0  # the task to be learned next
+        self._halfway: dict[str, State] | None = None  # a state from the middle of a task, to be taken up there
         allowed = stream.info.allowed()
         self._allowed = None if allowed is None else allowed.to(net.device)
         self._retention = Retention(stream.info.shape)
         learner.start(net, optimiser, stream.info, generator(seed, "learner"))
-        self.measured.baseline = [self._score(task, task.test).accuracy for task in stream.tasks]
+        saved = None if keep is None else keep.read()
+        if saved is None:
+            self.measured.baseline = [self._score(task, task.test).accuracy for task in stream.tasks]
+        else:
+            self._go_on(saved)
+
+    def remaining(self) -> Iterator[Task]:
+        """The tasks still to be learned. When the work on one is done, its scoring included, the state is saved."""
+        for task in self.stream.tasks[self._next :]:
+            yield task
+            self._next = task.t + 1
+            if self._next < len(self.stream):
+                self.save()
+
+    def save(self, showing: Showing | None = None) -> None:
+        """Save everything that is needed to go on from here, perhaps in the middle of a showing."""
+        if self.keep is None:
+            return
+        predictions = [[torch.from_numpy(column) for column in row] for row in self.measured.predictions]
+        self.keep.write(
+            {
+                "next": self._next,
+                "own": self.own,
+                "learner": self.learner.state(),
+                "measured": {**vars(self.measured), "predictions": predictions},
+                "spent": vars(self._spent),
+                "dice": dice(),
+                "showing": None if showing is None else showing.state(),
+            }
+        )
 
     def learn(self, task: Task, passes: int, batch: int, *, lease_at_begin: bool) -> Iterator[int]:
         """Show one task and close its books. Yields the number of steps done: 0 before the first, then after each."""
@@ -149,54 +181,61 @@ class Session:
     def _train(
         self, lease: Lease, part: Part, task: int | Tensor, passes: int, batch: int, lease_at_begin: bool
     ) -> Iterator[int]:
-        learner, t, m = self.learner, lease.task, self.measured
-        clock, steps_clock = _Clock(), _Clock()
-        with clock:
-            _, flops = count_flops(lambda: learner.begin(lease if lease_at_begin else None))
-        kept = lease.kept()
-        n_rows = len(kept)
-        rng = generator(self.seed, "batches", task=t)
-        if n_rows == 0:
-            raise RunFailed(
-                f"the method withheld all {len(part)} training rows of task {t}, so there is nothing to learn"
-            )
-        steps = passes * -(-n_rows // batch)
-        self.steps = steps
-        counted = min(1, steps - 1)  # the step whose operations are counted, which is slow
-        untimed = counted + 1 if steps > 2 else 0  # it and the warm-up before it are not timed
-        losses: list[Tensor] = []
-        yield 0
-        done = 0
-        for _ in range(passes):
-            steps_clock.start(done >= untimed)
-            for each in batches(part, batch, rng, task, kept if n_rows < len(part) else None):
-                if done == counted:
-                    loss, per_step = count_flops(lambda each=each: learner.observe(each))  # type: ignore[misc]
-                else:
-                    loss = learner.observe(each)
-                if loss is None:
-                    raise TypeError(f"{type(learner).__name__}.observe returned None; it must return the loss")
-                losses.append(loss)
-                done += 1
-                if len(losses) == CHECK_EVERY or done == steps:
-                    _check_finite(losses, t, done)
-                    losses.clear()
-                    if self.watch is not None:
-                        self.watch(Progress(t, len(self.stream), done, steps))
-                steps_clock.stop()
-                yield done
-                steps_clock.start(done >= untimed)
-            steps_clock.stop()
-        with clock:
-            _, at_end = count_flops(lambda: learner.finish(lease))
-        m.rows_shown += passes * n_rows + lease.rows_read
-        lease.close()
-        self._spent.flops += flops + per_step * steps + at_end
-        self._spent.seconds += clock.seconds + steps_clock.seconds * steps / (steps - untimed)
-        self._spent.updates += steps
+        rng = generator(self.seed, "batches", task=lease.task)
+        showing = Showing(self.learner, lease, part, task, passes, batch, rng)
+        if self._halfway is None:
+            showing.begin(lease=lease_at_begin)
+            self.steps = showing.total
+            yield 0
+        else:  # whatever was done on the way here was done before, and is overwritten
+            self._restore(self._halfway)
+            showing.load(self._halfway["showing"])
+            self.steps, self._halfway = showing.total, None
+        for done in showing.steps():
+            if self.watch is not None and (done % CHECK_EVERY == 0 or done == showing.total):
+                self.watch(Progress(lease.task, len(self.stream), done, showing.total))
+            yield done
+            if self.keep is not None and self._due(self.keep.every, showing):
+                showing.check()
+                self.save(showing)
+        showing.finish()
+        self.measured.rows_shown += showing.rows_shown
+        self._spent.flops += showing.flops
+        self._spent.seconds += showing.seconds
+        self._spent.updates += showing.total
+
+    def _due(self, every: int | None, showing: Showing) -> bool:
+        """Whether to save in the middle of a task; where tasks are mixed, scorings stand for their ends."""
+        if showing.done == showing.total:
+            return False
+        scored = self.measured.scorings[-1]["step"] if self.measured.scorings else 0
+        if self.learner.mixes and scored == showing.done:
+            return True
+        return every is not None and showing.done % every == 0
+
+    def _go_on(self, saved: dict[str, State]) -> None:
+        """Take up a saved run: between two tasks at once, in the middle of one when its showing comes."""
+        self._next, self.own = saved["next"], saved["own"]
+        for task in self.stream.tasks[: self._next]:
+            self._retention.remember(task.train)
+        if saved["showing"] is None:
+            self._restore(saved)
+            where = f"with task {self._next}"
+        else:
+            self._halfway = saved
+            where = f"in task {self._next} after step {saved['showing']['done']}"
+        if self.keep is not None:
+            self.keep.say(f"goes on {where}, where it was interrupted")
+
+    def _restore(self, saved: dict[str, State]) -> None:
+        self.learner.load(saved["learner"])
+        predictions = [[column.numpy() for column in row] for row in saved["measured"]["predictions"]]
+        self.measured = Measured(**{**saved["measured"], "predictions": predictions})
+        self._spent = _Spent(**saved["spent"])
+        set_dice(saved["dice"])
 
     def _ready(self) -> None:
-        clock = _Clock()
+        clock = Clock()
         with clock:
             self.learner.ready()
         self.measured.eval_seconds += clock.seconds
@@ -220,7 +259,7 @@ class Session:
             )
 
     def _timed_score(self, task: Task) -> Score:
-        clock = _Clock()
+        clock = Clock()
         with clock:
             result = self._score(task, task.test)
         self.measured.eval_seconds += clock.seconds
@@ -268,41 +307,6 @@ def name_of(learner: Learner) -> str:
     """The file name of a method of ours, the class name of a user's."""
     module = type(learner).__module__
     return module.rpartition(".")[2] if module.startswith("holdfast.methods.") else type(learner).__name__
-
-
-class _Clock:
-    """Adds up the seconds between start and stop."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self._since: float | None = None
-
-    def start(self, counts: bool = True) -> None:
-        self._since = time.perf_counter() if counts else None
-
-    def stop(self) -> None:
-        if self._since is not None:
-            self.seconds += time.perf_counter() - self._since
-
-    def __enter__(self) -> _Clock:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-
-def _check_finite(losses: list[Tensor], t: int, done: int) -> None:
-    values = torch.stack([torch.as_tensor(loss).detach() for loss in losses])
-    if values.dim() != 1:
-        raise TypeError(f"observe returned losses of shape {tuple(values.shape[1:])}; it must return one number")
-    wrong = (~torch.isfinite(values)).nonzero().flatten().tolist()
-    if wrong:
-        step = done - len(losses) + wrong[0] + 1
-        raise RunFailed(
-            f"the loss became {values[wrong[0]].item()} in task {t} at step {step}; "
-            "try a smaller learning rate or strength"
-        )
 
 
 def _joined(parts: list[Part]) -> Part:

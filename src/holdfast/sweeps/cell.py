@@ -18,7 +18,7 @@ import numpy
 import torch
 from torch import nn
 
-from holdfast.engine import Net
+from holdfast.engine import Checkpoint, Net
 from holdfast.errors import BadInput
 from holdfast.methods import Learner
 from holdfast.nets import NetSpec
@@ -85,12 +85,13 @@ class Cell:
             name = name_of(self.method)
             raise BadInput(f"method {name!r} cannot start: {type(error).__name__}: {error}") from error
 
-    def run(self, watch: Watch | None = None) -> Record:
+    def run(self, watch: Watch | None = None, keep: Checkpoint | None = None) -> Record:
+        """Run it, from where `keep` has it if it was begun before."""
         device = pick_device(self.device)
         stream = (self.stream.reseed(self.seed) if self.reseed else self.stream).to(device)
         with one_thread(), seeded(seed_for(self.seed, "training")):
             net = self._net(stream.info, device)
-            session = self.protocol.run(fresh(self.method), stream, net, self.seed, watch)
+            session = self.protocol.run(fresh(self.method), stream, net, self.seed, watch, keep)
             chosen = {"net": provenance(self.net)} if isinstance(self.net, NetSpec) else {}
             given = {name: {"value": value, "chosen_by": "given"} for name, value in self._method_settings().items()}
             chosen[""] = {**given, **provenance(self.method)}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import traceback
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.disk import write_text
+from holdfast.engine import Checkpoint
 from holdfast.errors import BadInput, NotKept, RunFailed
 from holdfast.sweeps.cell import Cell
 from holdfast.sweeps.events import Event, Failure, Watcher
@@ -19,14 +21,23 @@ from holdfast.types import Record
 
 
 def execute(
-    cells: Sequence[Cell], folder: Path | None = None, jobs: int | None = None, watch: Watcher | None = None
+    cells: Sequence[Cell],
+    folder: Path | None = None,
+    jobs: int | None = None,
+    watch: Watcher | None = None,
+    checkpoint_every: int | None = None,
 ) -> list[Record | Failure]:
-    """Run every cell that is not finished in `folder`; results are in the order of the cells."""
+    """Run every cell that is not finished in `folder`; results are in the order of the cells.
+
+    There, unfinished cells are saved after every task, and every so many steps when asked, and go on from that.
+    """
     results: dict[int, Record | Failure] = {}
     tell = watch or (lambda event: None)
-    runs = [Run(cell, None if folder is None else folder / "cells" / cell.name) for cell in cells]
+    homes = [None if folder is None else folder / "cells" / cell.name for cell in cells]
+    runs = [Run(cell, home, checkpoint_every) for cell, home in zip(cells, homes, strict=True)]
     for i, run in enumerate(runs):
         if (record := run.finished()) is not None:
+            run.tidy()
             results[i] = record
             tell(Event(i, outcome=record))
     waiting = [i for i in range(len(cells)) if i not in results]
@@ -60,6 +71,7 @@ class Run:
 
     cell: Cell
     home: Path | None = None
+    checkpoint_every: int | None = None  # steps, besides every task
 
     def finished(self) -> Record | None:
         """The record, if the cell was finished before."""
@@ -71,7 +83,8 @@ class Run:
         if record is not None:
             return record
         try:
-            record = self.cell.run(lambda progress: tell(Event(i, progress)))
+            keep = self._checkpoint(lambda note: tell(Event(i, note=note)))
+            record = self.cell.run(lambda progress: tell(Event(i, progress)), keep)
         except NotKept:
             raise
         except (RunFailed, BadInput) as error:
@@ -80,8 +93,21 @@ class Run:
             return self.failed(f"{type(error).__name__}: {error}", traceback.format_exc())
         if self.home is not None:
             write_record(record, self.home)
-            (self.home / "error.txt").unlink(missing_ok=True)  # of an earlier try
+            self.tidy()
         return record
+
+    def tidy(self) -> None:
+        """Remove what a finished cell does not need: its checkpoint and what earlier tries left behind."""
+        if self.home is None:
+            return
+        for left in [self.home / "error.txt", *self.home.glob(".*.*")]:
+            left.unlink(missing_ok=True)
+        shutil.rmtree(self.home / "checkpoint", ignore_errors=True)
+
+    def _checkpoint(self, say: Callable[[str], None]) -> Checkpoint | None:
+        if self.home is None:
+            return None
+        return Checkpoint(self.home / "checkpoint", self.cell.hash, self.checkpoint_every, say)
 
     def failed(self, reason: str, details: str | None = None) -> Failure:
         """Note why the cell failed; details, a traceback, go to its error.txt or, without a folder, with the reason."""

@@ -1,0 +1,193 @@
+"""A run that was interrupted, wherever it was, ends bit for bit as the undisturbed one."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import holdfast as hf
+from holdfast.checks.learner import _equal as equal
+from holdfast.engine import Checkpoint, Net
+from holdfast.methods import Learner, methods
+from holdfast.protocols import Session
+from holdfast.protocols.session import Measured
+from holdfast.seeds import dice, seeded
+
+
+class Interrupted(Exception):
+    pass
+
+
+class Fragile(Checkpoint):
+    """The run is interrupted when a state was written."""
+
+    def write(self, state):
+        super().write(state)
+        raise Interrupted
+
+
+def show(learner, stream, keep=None, net=None, protocol=None, watch=None) -> Session:
+    with seeded(5):
+        build = partial(net or hf.net("mlp", hidden=(8,)).build, stream.info)
+        mine = Net(build(), build)
+        used = protocol or hf.protocol("epochs", epochs=2)
+        session = used.run(learner, stream, mine, 3, watch, keep)
+        session.own["dice"] = dice()
+        return session
+
+
+def measurements(session) -> dict:
+    m = session.measured
+    assert isinstance(m, Measured) and m.eval_seconds > 0 and all(s > 0 for s in m.seconds)
+    return {k: v for k, v in vars(m).items() if "seconds" not in k and k != "predictions"}
+
+
+def same(a: Session, b: Session) -> bool:
+    rows = zip(a.measured.predictions, b.measured.predictions, strict=True)
+    assert all(np.array_equal(p, q) and p.dtype == q.dtype for one, two in rows for p, q in zip(one, two, strict=True))
+    assert measurements(a) == measurements(b)
+    return equal(a.learner.state(), b.learner.state()) and equal(a.own["dice"], b.own["dice"])
+
+
+def in_pieces(make, stream, folder, every, **words) -> tuple[Session, int]:
+    """Run it, interrupted after every state that is saved; and how often that was."""
+    for pieces in range(1000):
+        try:
+            return show(make(), stream, Fragile(folder, "mine", every), **words), pieces
+        except Interrupted:
+            continue
+    raise AssertionError("it does not end")
+
+
+@pytest.fixture(scope="module")
+def stream():
+    return hf.stream("split", tasks=3, sizes=(2, 2, 2), examples=35, test_examples=15, scenario="task")
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_every_method_goes_on_as_if_nothing_had_happened(name, stream, tmp_path):
+    """Interrupted at every task boundary and at steps 3 and 6 of the eight steps (two passes) of every task."""
+    whole = show(hf.method(name), stream)
+    pieced, pieces = in_pieces(lambda: hf.method(name), stream, tmp_path, every=3)
+    assert pieces == 8  # joint: at 3, 6, ... 21 of its 22 steps and, scored, at step 8
+    assert same(whole, pieced)
+
+
+CASES = {
+    "online": {"protocol": hf.protocol("online")},
+    "adam": {"protocol": hf.protocol("epochs", epochs=3, optimiser="adam", lr=0.01)},
+    "reset": {"protocol": hf.protocol("epochs", epochs=3, optimiser="momentum", lr=0.02, reset_optimiser=True)},
+    "scored often": {"protocol": hf.protocol("epochs", epochs=2, score_every=2, score_first=3)},
+    "dropout": {"net": lambda info: hf.net("mlp", hidden=(8,), dropout=0.5).build(info)},
+    "batch norm": {
+        "net": lambda info: nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.BatchNorm1d(8), nn.Linear(8, info.classes))
+    },
+}
+
+
+@pytest.mark.parametrize("every", [1, 4, None])
+@pytest.mark.parametrize("case", CASES)
+def test_so_does_every_kind_of_run(case, every, stream, tmp_path):
+    make = lambda: hf.method("er", memories=30)  # noqa: E731
+    pieced, pieces = in_pieces(make, stream, tmp_path, every, **CASES[case])
+    assert pieces >= 2
+    assert same(show(make(), stream, **CASES[case]), pieced)
+
+
+@dataclass
+class Witness(Learner):
+    """Withholds rows, draws from every global generator, and notes what happens to it."""
+
+    def start(self, *args):
+        super().start(*args)
+        self.log: list = []
+
+    def begin(self, train):
+        self.log.append(["begin", len(train)])
+        train.take(torch.tensor([3, 5]))
+        train.withhold(torch.tensor([3, 5]))
+
+    def observe(self, batch):
+        self.log.append([float(batch.x.sum()), random.random(), np.random.rand(), np.random.randn()])
+        return self.descend(self.cross_entropy(batch))
+
+    def finish(self, train):
+        self.log.append(["finish", train.rows_read])
+
+    def ready(self):
+        self.log.append(["ready"])
+
+
+@pytest.mark.parametrize("every", [1, 2, 5])
+def test_begin_and_finish_happen_once_and_all_dice_are_carried_over(every, stream, tmp_path):
+    whole = show(Witness(), stream)
+    pieced, _ = in_pieces(Witness, stream, tmp_path, every)
+    assert same(whole, pieced)
+    assert pieced.learner.log == whole.learner.log
+    kinds = [entry[0] for entry in pieced.learner.log if isinstance(entry[0], str)]
+    assert kinds == ["begin", "finish", "ready"] * 3
+    assert pieced.measured.rows_shown == 3 * (2 * 33 + 2)
+
+
+def test_work_after_the_last_state_is_done_again(stream, tmp_path):
+    """An interruption between two states: at the end of every task, before it is finished."""
+    make = lambda: hf.method("gem", memories=10)  # noqa: E731
+    stops = [0, 1, 2]
+
+    def stop(progress):
+        if stops and progress.task == stops[0] and progress.step == progress.steps:
+            stops.pop(0)
+            raise Interrupted
+
+    for _ in range(3):
+        with pytest.raises(Interrupted):
+            show(make(), stream, Checkpoint(tmp_path, "mine", every=3), watch=stop)
+    assert same(show(make(), stream), show(make(), stream, Checkpoint(tmp_path, "mine", every=3), watch=stop))
+
+
+def test_keeping_states_changes_no_result(stream, tmp_path):
+    make = lambda: hf.method("icarl", memories=30)  # noqa: E731
+    assert same(show(make(), stream), show(make(), stream, Checkpoint(tmp_path, "mine", every=2)))
+
+
+def test_what_a_protocol_notes_is_found_again(stream, tmp_path):
+    class Noting(Fragile):
+        def write(self, state):
+            assert state["own"] == {"trials": list(range(state["next"]))}
+            super().write(state)
+
+    class Noted(type(hf.protocol("online"))):
+        def _show_in_order(self, session):
+            for task in session.remaining():
+                (*_, step) = session.learn(task, 1, self.batch, lease_at_begin=False)
+                session.score(task.t, step)
+                session.own.setdefault("trials", []).append(task.t)
+
+    for _ in range(2):
+        with pytest.raises(Interrupted):
+            show(hf.method("finetune"), stream, Noting(tmp_path, "mine"), protocol=Noted())
+    session = show(hf.method("finetune"), stream, Noting(tmp_path, "mine"), protocol=Noted())
+    assert session.own["trials"] == [0, 1, 2]
+
+
+def test_what_cannot_be_saved_is_named_at_the_first_state(stream, tmp_path):
+    class Keeps(Learner):
+        def observe(self, batch):
+            self.seen = {1, 2}
+            return self.descend(self.cross_entropy(batch))
+
+    with pytest.raises(TypeError, match=r"Keeps\.seen is a set, which cannot be saved"):
+        show(Keeps(), stream, Checkpoint(tmp_path, "mine"))
+    assert show(Keeps(), stream).measured.R
+
+
+def test_the_number_of_steps_between_states_is_not_part_of_a_cell(stream, tmp_path):
+    first = hf.compare(["finetune"], stream, seeds=1, out=tmp_path / "out", checkpoint_every=2)
+    again = hf.compare(["finetune"], stream, seeds=1, out=tmp_path / "out", checkpoint_every=3)
+    assert first.cells[0].name == again.cells[0].name
