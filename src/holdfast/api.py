@@ -25,6 +25,7 @@ from holdfast.sweeps import (
     claim_sweep,
     execute,
     gridded,
+    locked,
     on_ray,
     plan,
     read_records,
@@ -125,26 +126,28 @@ def sweep(
     out: str | Path | None = None,
     watch: Watcher | None = None,
     on: str | None = None,
+    checkpoint_every: int | None = None,
 ) -> Comparison:
     """Run methods × streams × nets × protocols × seeds × a grid of settings, or a sweep file: `sweep("file.toml")`.
 
     Each of the first is one thing or a list: names, or what hf.method(...) and its like make. `grid` maps settings to
     values: `{"ewc.strength": [1, 10], "protocol.lr": [0.01, 0.1], "net.hidden": [(100,), (400, 400)]}`. `out` is a
     store: sweeps kept in the same one share their finished cells. `on="ray"` runs the cells on a Ray cluster of this
-    machine, `on="ray://HOST:PORT"` on another one.
+    machine, `on="ray://HOST:PORT"` on another one; there no states are saved, and a lost cell starts over.
     """
     said = {"streams": streams, "seeds": seeds, "nets": nets, "protocols": protocols, "grid": grid, "name": name}
     if isinstance(methods, str | Path) and str(methods).endswith(".toml"):
         twice = [word for word, value in {**said, "device": device}.items() if value is not None]
         if twice:
-            raise BadInput(f"{methods} says its own {', '.join(twice)}; give only jobs, on, out and watch beside it")
-        return run_sweep(read_sweep(methods), None if out is None else Path(out), jobs, watch, on)
+            others = "jobs, on, out, watch and checkpoint_every"
+            raise BadInput(f"{methods} says its own {', '.join(twice)}; give only {others} beside it")
+        return run_sweep(read_sweep(methods), None if out is None else Path(out), jobs, watch, on, checkpoint_every)
     given = {"method": methods, "stream": streams, "net": nets, "protocol": protocols}
     places = {place: _listed(things) for place, things in given.items() if things is not None}
     entries = gridded({"stream": ["split"], "net": ["mlp"], "protocol": ["online"], **places}, grid or {})
     numbers = 1 if seeds is None else seeds if isinstance(seeds, int) else list(seeds)
     planned = plan({**entries, "seeds": numbers, "device": device or "auto"}, name or "sweep")
-    return run_sweep(planned, None if out is None else Path(out), jobs, watch, on)
+    return run_sweep(planned, None if out is None else Path(out), jobs, watch, on, checkpoint_every)
 
 
 def run_sweep(
@@ -153,6 +156,7 @@ def run_sweep(
     jobs: int | None = None,
     watch: Watcher | None = None,
     on: str | None = None,
+    checkpoint_every: int | None = None,
 ) -> Comparison:
     """Run the cells of a sweep that are not finished in the store `out`, and keep everything there.
 
@@ -160,18 +164,20 @@ def run_sweep(
     """
     if wrong := on_ray.faults(on):
         raise BadInput(*wrong)
-    if out is not None:
+    if out is None:
+        return _executed(planned.cells, None, jobs, watch, checkpoint_every, on)
+    with locked(out):
         claim_sweep(out, planned.name, _experiment(planned.cells))
-    comparison = _executed(planned.cells, out, jobs, watch, on)
-    if out is not None and comparison.records:
-        home = out / "sweeps" / planned.name
-        comparison.keep(home)
-        if sorted(path.name for path in home.parent.iterdir()) == [planned.name]:
-            for name in ("summary.json", "report.html"):
-                write_text(out / name, (home / name).read_text())
-        else:
-            Comparison.read(out).keep(out)
-    return comparison
+        comparison = _executed(planned.cells, out, jobs, watch, checkpoint_every, on)
+        if comparison.records:
+            home = out / "sweeps" / planned.name
+            comparison.keep(home)
+            if sorted(path.name for path in home.parent.iterdir()) == [planned.name]:
+                for name in ("summary.json", "report.html"):
+                    write_text(out / name, (home / name).read_text())
+            else:
+                Comparison.read(out).keep(out)
+        return comparison
 
 
 def run_cells(
@@ -185,12 +191,14 @@ def run_cells(
     alike = {(id(cell.method), id(cell.stream), id(cell.net)): cell for cell in reversed(cells)}
     for cell in reversed(alike.values()):
         cell.check()
-    if out is not None:
+    if out is None:
+        return _executed(cells, None, jobs, watch, checkpoint_every)
+    with locked(out):
         claim(out, _experiment(cells))
-    comparison = _executed(cells, out, jobs, watch, checkpoint_every=checkpoint_every)
-    if out is not None and comparison.records:
-        comparison.keep(out)
-    return comparison
+        comparison = _executed(cells, out, jobs, watch, checkpoint_every)
+        if comparison.records:
+            comparison.keep(out)
+        return comparison
 
 
 def _executed(
@@ -198,8 +206,8 @@ def _executed(
     out: Path | None,
     jobs: int | None,
     watch: Watcher | None,
+    checkpoint_every: int | None,
     on: str | None = None,
-    checkpoint_every: int | None = None,
 ) -> Comparison:
     with posted(cells, out, watch) as told:
         if on is None:

@@ -25,9 +25,9 @@ def ran(monkeypatch):
     """The names of the cells that were run, in this process."""
     names, run = [], Cell.run
 
-    def counted(self, watch=None):
+    def counted(self, watch=None, keep=None):
         names.append(self.name)
-        return run(self, watch)
+        return run(self, watch, keep)
 
     monkeypatch.setattr(Cell, "run", counted)
     return names

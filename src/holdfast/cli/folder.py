@@ -8,10 +8,11 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from holdfast.errors import BadInput
 from holdfast.protocols import name_of
 from holdfast.sweeps import Cell
+from holdfast.sweeps.store import LOCK, OURS, refuse_foreign
 
-OURS = ("experiment.json", "cells", "sweeps", "summary.json", "report.html", "progress.json")
 LONG = 40  # characters of joined method names
 
 
@@ -32,7 +33,9 @@ def faults(folder: Path, fresh: bool) -> list[str]:
         return closed
     if not folder.is_dir() or not any(folder.iterdir()):
         return []
-    if not (folder / "experiment.json").is_file():
+    try:
+        refuse_foreign(folder)
+    except BadInput:
         return [f"{folder} is not empty and not an output folder of Holdfast: it has no experiment.json"]
     foreign = sorted(path.name for path in folder.iterdir() if not _is_ours(path.name))
     if fresh and foreign:
@@ -55,7 +58,7 @@ def clear(folder: Path) -> None:
     if not (folder / "experiment.json").is_file():
         return
     for path in sorted(folder.iterdir(), key=lambda p: p.name == "experiment.json"):
-        if not _is_ours(path.name):
+        if not _is_ours(path.name) or path.name == LOCK:
             continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

@@ -12,8 +12,8 @@ from holdfast.cli import folder
 from holdfast.cli.experiment import Asked, Execution, cells_of
 from holdfast.cli.progress import shown
 from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json, tell
-from holdfast.errors import BadInput
-from holdfast.sweeps import Cell
+from holdfast.errors import BadInput, NotKept, RunFailed
+from holdfast.sweeps import Cell, locked
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,27 @@ def perform(asked: Asked, output: Output, faults: Sequence[str] = ()) -> int:
 
 def run_kept(cells: Sequence[Cell], execution: Execution, home: Path, output: Output) -> Comparison | None:
     """Run the cells that are not finished in `home`, showing how far they are; None when interrupted."""
-    if output.fresh:
-        folder.clear(home)
-    kept = {i for i, cell in enumerate(cells) if (home / "cells" / cell.name / "record.json").exists()}
-    try:
+
+    def work() -> Comparison:
+        if output.fresh:
+            folder.clear(home)
+        kept = {i for i, cell in enumerate(cells) if (home / "cells" / cell.name / "record.json").exists()}
         with shown(cells, kept, output.quiet) as watch:
             return run_cells(cells, home, execution.jobs, watch, execution.checkpoint_every)
+
+    return alone(work, home)
+
+
+def alone(work: Callable[[], Comparison], home: Path) -> Comparison | None:
+    """Do the work while no other process is at `home`; None when interrupted."""
+    try:
+        with locked(home):
+            return work()
     except KeyboardInterrupt:
         complain(f"stopped; finished runs are kept in {home}, and the same command goes on from there")
         return None
+    except NotKept as error:
+        raise RunFailed(
+            f"{error.filename} cannot be written ({error.strerror}); what is finished is kept in {home}, and the same "
+            "command goes on from there"
+        ) from error

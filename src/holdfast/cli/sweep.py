@@ -13,6 +13,9 @@ def sweep(
     on: Annotated[
         str | None, Option(metavar="WHERE", help="ray: a Ray cluster on this machine; ray://HOST:PORT: join one.")
     ] = None,
+    checkpoint_every: Annotated[
+        str | None, Option(metavar="N", help="Also save a run every N steps, not only after each task.")
+    ] = None,
     out: Annotated[
         str | None, Option(metavar="DIR", help="The store; sweeps in one share finished cells.  [default: runs/<name>]")
     ] = None,
@@ -27,4 +30,5 @@ def sweep(
     from holdfast.cli.perform import Output
     from holdfast.cli.sweeping import perform_sweep
 
-    return perform_sweep(file, jobs, on, Output(out, fresh, json, quiet))
+    given = {"jobs": jobs, "on": on, "checkpoint_every": checkpoint_every}
+    return perform_sweep(file, given, Output(out, fresh, json, quiet))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from holdfast import report
 from holdfast.api import Comparison, run_sweep
 from holdfast.cli import folder
 from holdfast.cli.experiment import collected
-from holdfast.cli.perform import Output
+from holdfast.cli.perform import Output, alone
 from holdfast.cli.progress import shown
 from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json
 from holdfast.errors import BadInput
@@ -24,17 +25,18 @@ class Ways:
 
     jobs: Count | None = None
     on: str | None = None
+    checkpoint_every: Count | None = None
 
 
-def perform_sweep(file: str, jobs: str | None, on: str | None, output: Output) -> int:
+def perform_sweep(file: str, given: Mapping[str, str | None], output: Output) -> int:
     """Everything from the file to the exit code; nothing is written unless all of it can be done."""
     faults: list[str] = []
     planned, ways = None, Ways()
     with collected(faults):
         planned = read_sweep(file)
     with collected(faults):
-        ways = make(Ways, {**({} if jobs is None else {"jobs": jobs}), "on": on}, "this sweep")
-    faults += on_ray.faults(on)
+        ways = make(Ways, {name: value for name, value in given.items() if value is not None}, "this sweep")
+    faults += on_ray.faults(given["on"])
     if output.out is not None:
         faults += folder.faults(Path(output.out), fresh=False)
     if faults or planned is None:
@@ -56,14 +58,14 @@ def perform_sweep(file: str, jobs: str | None, on: str | None, output: Output) -
 def _run_kept(planned: Plan, ways: Ways, store: Path, output: Output) -> Comparison | None:
     """Run the cells that are not finished in the store, showing how far they are; None when interrupted."""
     homes = [store / "cells" / cell.name for cell in planned.cells]
-    if output.fresh and (store / "experiment.json").is_file():
-        for home in homes:
-            if home.is_dir() and not home.is_symlink():
-                shutil.rmtree(home)
-    kept = {i for i, home in enumerate(homes) if (home / "record.json").exists()}
-    try:
+
+    def work() -> Comparison:
+        if output.fresh and (store / "experiment.json").is_file():
+            for home in homes:
+                if home.is_dir() and not home.is_symlink():
+                    shutil.rmtree(home)
+        kept = {i for i, home in enumerate(homes) if (home / "record.json").exists()}
         with shown(planned.cells, kept, output.quiet) as watch:
-            return run_sweep(planned, store, ways.jobs, watch, ways.on)
-    except KeyboardInterrupt:
-        complain(f"stopped; finished runs are kept in {store}, and the same command goes on from there")
-        return None
+            return run_sweep(planned, store, ways.jobs, watch, ways.on, ways.checkpoint_every)
+
+    return alone(work, store)

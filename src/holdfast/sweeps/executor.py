@@ -42,11 +42,15 @@ def execute(
             tell(Event(i, outcome=record))
     waiting = [i for i in range(len(cells)) if i not in results]
     jobs = min(jobs or os.cpu_count() or 1, len(waiting))
-    with closing(_in_processes(runs, waiting, jobs) if jobs > 1 else _here(runs, waiting, tell)) as events:
-        for event in events:
-            if event.outcome is not None:
-                results[event.cell] = event.outcome
-            tell(event)
+    try:
+        with closing(_in_processes(runs, waiting, jobs) if jobs > 1 else _here(runs, waiting, tell)) as events:
+            for event in events:
+                if event.outcome is not None:
+                    results[event.cell] = event.outcome
+                tell(event)
+    finally:
+        for i in waiting:
+            runs[i].clear_half_written()
     return [results[i] for i in range(len(cells))]
 
 
@@ -100,9 +104,18 @@ class Run:
         """Remove what a finished cell does not need: its checkpoint and what earlier tries left behind."""
         if self.home is None:
             return
-        for left in [self.home / "error.txt", *self.home.glob(".*.*")]:
-            left.unlink(missing_ok=True)
+        (self.home / "error.txt").unlink(missing_ok=True)
         shutil.rmtree(self.home / "checkpoint", ignore_errors=True)
+        self.clear_half_written()
+
+    def clear_half_written(self) -> None:
+        """Remove what processes left that were killed while they wrote; none may be at work on this cell."""
+        if self.home is None:
+            return
+        for part in self.home.glob(".*.*"):
+            part.unlink(missing_ok=True)
+        for part in self.home.glob("checkpoint/*.part"):
+            shutil.rmtree(part, ignore_errors=True)
 
     def _checkpoint(self, say: Callable[[str], None]) -> Checkpoint | None:
         if self.home is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import zipfile
@@ -14,10 +15,13 @@ from typing import Any
 import numpy as np
 
 from holdfast.disk import write_bytes, write_text
-from holdfast.errors import BadInput
+from holdfast.errors import BadInput, NotKept
 from holdfast.types import Record
 
 SCHEMA = 1
+LOCK = ".lock"
+OURS = ("experiment.json", "cells", "sweeps", "summary.json", "report.html", "reproduction.json", "progress.json", LOCK)
+HALF_WRITTEN = tuple(f".{name}." for name in OURS)  # how temporary files are called, which a killed process leaves
 _ARRAYS = ("predictions", "labels")
 # What a cut, spoiled or foreign file raises; a spoiled header may also ask for an unknown method or for all memory.
 _UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
@@ -109,13 +113,13 @@ def claim_sweep(store: Path, name: str, experiment: Mapping[str, Any]) -> None:
     new = json.loads(json.dumps(experiment))
     if path.exists() and "sweeps" not in _read_experiment(path):
         raise BadInput(f"{store} holds an experiment of run, compare or reproduce, not sweeps; choose another --out")
-    _refuse_foreign(store)
+    refuse_foreign(store)
     others = {p.parent.name: _read_experiment(p) for p in sorted((store / "sweeps").glob("*/experiment.json"))}
     try:
         write_text(path, json.dumps(_union({**others, name: new}), indent=2))
         write_text(store / "sweeps" / name / "experiment.json", json.dumps(new, indent=2))
     except OSError as error:
-        raise BadInput(f"{store} cannot be written to ({error.strerror}); choose another --out") from error
+        raise unusable(store, error) from error
 
 
 def _union(sweeps: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -145,18 +149,26 @@ def claim(folder: Path, experiment: Mapping[str, Any]) -> None:
                 "or --fresh to start over"
             )
         return
-    _refuse_foreign(folder)
+    refuse_foreign(folder)
     try:
         write_text(path, json.dumps(new, indent=2))
     except OSError as error:
-        raise BadInput(f"{folder} cannot be written to ({error.strerror}); choose another --out") from error
+        raise unusable(folder, error) from error
 
 
-def _refuse_foreign(folder: Path) -> None:
-    if (folder / "experiment.json").exists():
+def refuse_foreign(folder: Path) -> None:
+    """A folder that is not ours is left alone; one whose first process was killed before it had begun is ours."""
+    if not folder.exists() or (folder / "experiment.json").exists():
         return
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if not folder.is_dir() or any(not path.name.startswith((LOCK, *HALF_WRITTEN)) for path in folder.iterdir()):
         raise BadInput(f"{folder} exists and is not an output folder of Holdfast; choose another --out")
+
+
+def unusable(folder: Path, error: OSError) -> BadInput | NotKept:
+    """Why nothing can be kept in a folder; a full disk is nobody's mistake."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return NotKept(error.errno, error.strerror, str(folder))
+    return BadInput(f"{folder} cannot be written to ({error.strerror}); choose another --out")
 
 
 def _read_experiment(path: Path) -> dict[str, Any]:

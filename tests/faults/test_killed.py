@@ -1,0 +1,103 @@
+"""kill -9 at any moment: the same command goes on and ends bit for bit as the undisturbed one."""
+
+import multiprocessing
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import holdfast as hf
+from holdfast.sweeps import Cell, execute
+
+
+def gone(pid):
+    """Dead, perhaps not yet buried."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_a_run_killed_at_random_moments_ends_as_undisturbed(holdfast, compare, contents, undisturbed, tmp_path):
+    dice, out = random.Random(0), tmp_path / "out"
+    kills, code = 0, -9
+    while code == -9:
+        code = holdfast(f"{compare} --out {out}").kill_after(dice.uniform(0.1, 0.5 + 0.2 * kills))
+        kills += code == -9
+    assert code == 0 and kills >= 1
+    assert contents(out) == undisturbed
+    leftovers = [p for p in out.rglob("*") if p.name.startswith(".") or "checkpoint" in p.name]
+    assert leftovers == []
+
+
+def test_a_run_killed_whenever_it_saves_a_state(holdfast, compare, contents, undisturbed, tmp_path):
+    """Each time the first unfinished state is seen, in whatever stage its files are."""
+    out, kills = tmp_path / "out", 0
+    for _ in range(6):
+        child = holdfast(f"{compare} --out {out}")
+        before = set(out.glob("cells/*/checkpoint/*"))
+        while not (set(out.glob("cells/*/checkpoint/*.part")) - before) and os.waitpid(child.pid, os.WNOHANG)[0] == 0:
+            pass
+        try:
+            os.kill(child.pid, signal.SIGKILL)
+            kills += child.wait() == -9
+        except (ProcessLookupError, ChildProcessError):
+            break
+    assert kills >= 3
+    assert holdfast(f"{compare} --out {out}").wait() == 0
+    assert contents(out) == undisturbed
+
+
+def test_a_killed_parent_takes_its_workers_along(child, tmp_path):
+    stream = hf.stream("split", tasks=2, examples=60)
+    cells = [
+        Cell(hf.method("finetune"), stream, hf.net("mlp"), hf.protocol("epochs", epochs=10000), seed)
+        for seed in range(2)
+    ]
+    pids = tmp_path / "pids"
+
+    def noted(event):
+        if len(multiprocessing.active_children()) == 2:
+            pids.write_text(" ".join(str(p.pid) for p in multiprocessing.active_children()))
+
+    parent = child(lambda: bool(execute(cells, jobs=2, watch=noted)))
+    while not pids.exists() or len(pids.read_text().split()) < 2:
+        time.sleep(0.01)
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait()
+    deadline = time.monotonic() + 30
+    while not all(map(gone, pids.read_text().split())) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert all(map(gone, pids.read_text().split()))
+
+
+def test_a_folder_killed_before_it_had_begun_is_taken_up(holdfast, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / ".lock").write_text("1")
+    (out / ".experiment.json.x1y2").write_text("{")
+    assert holdfast(f"run finetune --tasks 2 --examples 20 --out {out}").wait() == 0
+    assert holdfast(f"run finetune --tasks 2 --examples 20 --lr 0.3 --fresh --out {out}").wait() == 0
+    assert {p.name for p in out.iterdir()} == {"cells", "experiment.json", "report.html", "summary.json"}
+
+
+def test_a_damaged_checkpoint_is_told_and_the_one_before_it_used(holdfast, compare, contents, undisturbed, tmp_path):
+    out = tmp_path / "out"
+    child = holdfast(f"{compare} --out {out}")
+    while not list(out.glob("cells/*/checkpoint/[2-9]")):
+        pass
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    whose = next(out.glob("cells/*/checkpoint/[2-9]")).parent
+    newest = max(int(p.name) for p in whose.iterdir() if p.name.isdecimal())
+    tensors = whose / str(newest) / "tensors.safetensors"
+    tensors.write_bytes(tensors.read_bytes()[:-7])
+    child = holdfast(f"{compare} --out {out}")
+    assert child.wait() == 0
+    said = [line for line in child.said.read_text().splitlines() if "cannot be used" in line]
+    who = whose.parent.name.split("-")[0]
+    assert said == [
+        f"{who} seed 0: a checkpoint cannot be used (tensors.safetensors is damaged); goes on from the one before"
+    ]
+    assert contents(out) == undisturbed
