@@ -64,6 +64,7 @@ def refused(holdfast, here: Path, command: str) -> list[str]:
         ("run gem --epochs 0", ["epochs", ">= 1", "'0'"]),
         ("run gem --epochs many", ["epochs", ">= 1", "'many'"]),
         ("run gem --jobs 0", ["jobs", ">= 1", "'0'"]),
+        ("run gem --checkpoint-every 0", ["checkpoint_every", ">= 1", "'0'"]),
         ("run gem --seeds a", ["seeds", ">= 0", "'a'"]),
         ("run gem --seeds -1", ["seeds", ">= 0", "'-1'"]),
         ("run gem --seeds ''", ["seeds", ">= 0", "''"]),

@@ -34,6 +34,7 @@ from holdfast.protocols import Progress
 from holdfast.streams import StreamSpec
 from holdfast.sweeps.cell import Cell, code_version, describe, pick_device
 from holdfast.sweeps.events import Event, Failure, Watcher
+from holdfast.sweeps.executor import Run
 from holdfast.sweeps.store import read_record, write_record, write_text
 from holdfast.types import Record, Stream
 
@@ -182,7 +183,7 @@ class _Cluster:
         record = replace(record, net={**describe(self.cells[i].net), "parameters": record.net["parameters"]})
         if (home := self.homes[i]) is not None:
             write_record(record, home)
-            (home / "error.txt").unlink(missing_ok=True)  # of an earlier try
+            Run(self.cells[i], home).tidy()
         return record
 
     def failed(self, i: int, reason: str, details: str | None = None) -> Failure:
