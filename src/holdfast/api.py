@@ -162,7 +162,7 @@ def run_sweep(
 
     The sweep's own summary and report are in OUT/sweeps/NAME; those of all its sweeps are in OUT.
     """
-    if wrong := on_ray.faults(on):
+    if wrong := on_ray.faults(on) + _every_faults(checkpoint_every):
         raise BadInput(*wrong)
     if out is None:
         return _executed(planned.cells, None, jobs, watch, checkpoint_every, on)
@@ -188,6 +188,8 @@ def run_cells(
     checkpoint_every: int | None = None,
 ) -> Comparison:
     """Check all cells, run those that are not finished in `out`, and keep everything there."""
+    if wrong := _every_faults(checkpoint_every):
+        raise BadInput(*wrong)
     alike = {(id(cell.method), id(cell.stream), id(cell.net)): cell for cell in reversed(cells)}
     for cell in reversed(alike.values()):
         cell.check()
@@ -263,6 +265,12 @@ def load(folder: str | Path, rows: Literal["runs", "scores"] = "runs") -> pandas
     `load(DIR).groupby("label")["acc"].mean()`; the columns are those of `holdfast export DIR --csv`.
     """
     return metrics.frame(read_records(Path(folder)), rows)
+
+
+def _every_faults(steps: Any) -> list[str]:
+    if steps is None or (type(steps) is int and steps >= 1):
+        return []
+    return [f"checkpoint_every must be a whole number >= 1, not {steps!r}"]
 
 
 def _listed(given: Any) -> list[Any]:

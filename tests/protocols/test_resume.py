@@ -191,3 +191,10 @@ def test_the_number_of_steps_between_states_is_not_part_of_a_cell(stream, tmp_pa
     first = hf.compare(["finetune"], stream, seeds=1, out=tmp_path / "out", checkpoint_every=2)
     again = hf.compare(["finetune"], stream, seeds=1, out=tmp_path / "out", checkpoint_every=3)
     assert first.cells[0].name == again.cells[0].name
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, "3", True])
+def test_so_many_steps_must_be_a_whole_number(wrong, stream, tmp_path):
+    with pytest.raises(hf.BadInput, match="checkpoint_every must be a whole number >= 1, not "):
+        hf.compare(["finetune"], stream, seeds=1, out=tmp_path / "out", checkpoint_every=wrong)
+    assert list(tmp_path.iterdir()) == []
