@@ -200,6 +200,7 @@ def test_own_methods_lie_beside_the_file(sweep):
         ('method = "ewc"\n[[cell]]\nwhere.sed = 0\nskip = true', ["cell[0].where:", "'sed'", "'seed'"]),
         ('method = "ewc"\n[[cell]]\nwhere.seed = 0\nset.method.smples = 1', ["cell[0].set.method.smples:", "samples"]),
         ('method = "ewc"\n[[cell]]\nwhere.seed = 0\nset.method.samples = [1, 2]', ["cell[0].set.method.samples:"]),
+        ('method = "ewc"\n[[cell]]\nwhere.seed = 0\nskip = true', ["every cell"]),
         ('method = "ewc"\n[[cell]]\nmethod = "gme"', ["cell[0].method:", "'gem'"]),
         (f'method = {{name = "ewc", strength = {list(range(101))}}}\nseeds = 100', ["10100", "10000"]),
         ("method = 'ewc'\nseeds = 0x" + "f" * 5000, ["seeds:", "64 bits"]),

@@ -110,6 +110,8 @@ class _Planner:
             pick_device(device if isinstance(device, str) else repr(device))
         choices = self.choices(document)
         self.check(choices)
+        if not choices and not self.faults:
+            self.faults.append("cell: leaves out every cell of the sweep")
         if self.faults:
             raise BadInput(*dict.fromkeys(self.faults))
         cells = {cell.name: cell for cell in (self.cell(choice, device) for choice in choices)}
