@@ -315,7 +315,7 @@ def _made(point: Point) -> Any:
 
 
 def _identity(point: Point) -> str:
-    ready = "" if isinstance(point.thing, type) else id(point.thing)
+    ready = id(point.thing) if point.ready else ""
     return f"{point.place} {point.name} {ready} {_words(point.values)}"
 
 
