@@ -12,6 +12,7 @@ from holdfast.sweeps import gridded, plan, read_sweep
 OWN = """
 from dataclasses import dataclass
 import holdfast as hf
+from torch import nn
 
 @dataclass
 class Needy(hf.Learner):
@@ -19,6 +20,16 @@ class Needy(hf.Learner):
     more: float = 1.0
     def observe(self, batch):
         return self.descend(self.cross_entropy(batch))
+
+class Wide(nn.Module):
+    def __init__(self, info):
+        super().__init__()
+        self.inner = nn.Linear(64, info.classes)
+    def forward(self, x):
+        return self.inner(x.flatten(1))
+
+def narrow(info):
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, info.classes))
 """
 
 
@@ -147,6 +158,13 @@ def test_what_was_given_is_remembered_as_given(sweep):
     assert changed.method._chosen_by == {"strength": "given", "samples": "given"}
 
 
+def test_own_networks(sweep):
+    found = sweep('method = "finetune"\nnet = ["mine.py:Wide", "mine.py:narrow", "mlp"]').cells
+    assert [type(c.net).__name__ for c in found] == ["type", "function", "MLP"]
+    again = plan({"method": "finetune", "net": [found[0].net, found[1].net, hf.net("mlp")]}).cells
+    assert [c.name for c in again] == [c.name for c in found]
+
+
 def test_own_methods_lie_beside_the_file(sweep):
     cells = sweep(
         'method = {name = "mine.py:Needy", much = [1, 2]}\n[[cell]]\nwhere.method = "Needy"\nset.method.more = 4'
@@ -173,6 +191,8 @@ def test_own_methods_lie_beside_the_file(sweep):
         ('method = {name = "finetune", strength = 1}', ["method.strength:", "no settings"]),
         ('method = "mine.py:Nedy"', ["method:", "'Nedy'", "'Needy'"]),
         ('method = "mine.py:Needy"', ["method.much", "needs a value"]),
+        ('method = "ewc"\nnet = {name = "mine.py:Wide", hidden = 3}', ["net.hidden:", "no settings"]),
+        ('method = "ewc"\nnet = "mine.py:Wid"', ["net:", "'Wid'", "Wide"]),
         ('method = "independent"', ["'independent'", "scenario 'task'"]),
         ('method = "ewc"\nstream = "rotatd"', ["stream:", "'rotated'"]),
         ('method = "ewc"\nstream = {data = "mnits"}', ["stream:", "'mnits'", "'mnist'"]),
@@ -200,6 +220,7 @@ def test_own_methods_lie_beside_the_file(sweep):
         ('method = "ewc"\n[[cell]]\nwhere.sed = 0\nskip = true', ["cell[0].where:", "'sed'", "'seed'"]),
         ('method = "ewc"\n[[cell]]\nwhere.seed = 0\nset.method.smples = 1', ["cell[0].set.method.smples:", "samples"]),
         ('method = "ewc"\n[[cell]]\nwhere.seed = 0\nset.method.samples = [1, 2]', ["cell[0].set.method.samples:"]),
+        ('method = "ewc"\n[[cell]]\nwhere.seed = 0\nskip = true', ["every cell"]),
         ('method = "ewc"\n[[cell]]\nmethod = "gme"', ["cell[0].method:", "'gem'"]),
         (f'method = {{name = "ewc", strength = {list(range(101))}}}\nseeds = 100', ["10100", "10000"]),
         ("method = 'ewc'\nseeds = 0x" + "f" * 5000, ["seeds:", "64 bits"]),

@@ -5,11 +5,15 @@ import os
 import signal
 import socket
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
 import holdfast as hf
 from holdfast.sweeps import Failure, execute, on_ray
@@ -41,10 +45,19 @@ class Raises(hf.Learner):
         raise ZeroDivisionError("one by zero")
 
 
-def narrow(info):
-    """A network of the user's own, whose source is here and not on the node."""
-    from torch import nn
+@dataclass
+class Holds(hf.Learner):
+    """Has something that cannot be sent anywhere."""
 
+    lock: Any = None
+
+    def observe(self, batch):
+        return self.descend(self.cross_entropy(batch))
+
+
+def narrow(info):
+    """A network whose source is here and not on the node; `classes` is also the name of a module of torch."""
+    assert torch.Size(info.shape).numel() == 64
     return nn.Sequential(nn.Flatten(), nn.Linear(64, 5), nn.ReLU(), nn.Linear(5, info.classes))
 
 
@@ -86,20 +99,24 @@ def test_a_killed_worker_costs_a_try_and_own_code_travels(cluster, cell, tmp_pat
         cell(Killed(str(tmp_path / "always"), always=True)),
         cell(Raises()),
         cell("er", net=narrow),
+        cell(Holds(threading.Lock())),
         cell("er", stream=hf.stream("split", data=(np.eye(64, dtype=np.float32).repeat(5, 0), [0, 1] * 160), tasks=2)),
     ]
     events = []
-    once, always, raised, own, arrays = execute_on_ray(cells, tmp_path / "out", "ray", watch=events.append)
-    undisturbed = execute([cells[0], *cells[3:]], jobs=1)  # the marker is there by now
+    once, always, raised, own, held, arrays = execute_on_ray(cells, tmp_path / "out", "ray", watch=events.append)
+    undisturbed = execute([cells[0], cells[3], cells[5]], jobs=1)  # the marker is there by now
     assert all(map(same, [once, own, arrays], undisturbed))
     assert own.net["name"] == "narrow" and own.net["source"] == undisturbed[1].net["source"]
     assert isinstance(always, Failure) and f"lost {on_ray.TRIES} times" in always.reason
+    assert isinstance(held, Failure) and held.reason.startswith("it cannot be sent to a Ray worker: cannot pickle")
     error = tmp_path / "out" / "cells" / cells[2].name / "error.txt"
     assert raised == Failure(cells[2].name, f"ZeroDivisionError: one by zero (the traceback is in {error})")
     assert "in observe" in error.read_text()
-    assert sorted(e.cell for e in events if e.outcome is not None) == [0, 1, 2, 3, 4]
+    assert sorted(e.cell for e in events if e.outcome is not None) == [0, 1, 2, 3, 4, 5]
     assert any(e.progress is not None for e in events)
-    kept = execute([cells[0], *cells[3:]], tmp_path / "out", jobs=1)  # what Ray left is what the other executor reads
+    kept = execute(
+        [cells[0], cells[3], cells[5]], tmp_path / "out", jobs=1
+    )  # what Ray left is what the other executor reads
     assert all(map(same, kept, undisturbed))
 
 

@@ -15,12 +15,13 @@ from holdfast.methods import Learner, methods
 from holdfast.nets import NetSpec, nets
 from holdfast.protocols import Protocol, name_of, protocols
 from holdfast.settings import Shelf, choose, defaults, faults_in, fit, fits, hints, settings_of
-from holdfast.streams import streams
+from holdfast.streams import StreamSpec, streams
 from holdfast.sweeps import own
 from holdfast.types import Stream
 
 SHELVES: dict[str, Shelf[Any]] = {"method": methods, "stream": streams, "net": nets, "protocol": protocols}
 USUAL = {"method": "finetune", "stream": "split", "net": "mlp", "protocol": "online"}
+OURS = (Learner, StreamSpec, NetSpec, Protocol)  # what is made from settings
 LARGEST = 10_000  # cells of one sweep
 
 
@@ -46,6 +47,11 @@ class Point:
         return kinds_of(self.place, self.thing)
 
     @property
+    def ready(self) -> bool:
+        """Whether it is used as it is; a user's network class is, for it takes no settings."""
+        return not (isinstance(self.thing, type) and issubclass(self.thing, OURS))
+
+    @property
     def owner(self) -> str:
         return f"{self.place} {self.name!r}"
 
@@ -55,13 +61,12 @@ class Point:
             return fit(self.kinds[setting], self.values[setting])
         if self.place == "stream" and setting == "data":
             return "digits"
-        ready = self.thing if not isinstance(self.thing, type) else None
-        return settings_of(ready)[setting] if ready is not None else defaults(self.thing).get(setting)
+        return settings_of(self.thing)[setting] if self.ready else defaults(self.thing).get(setting)
 
     def made(self) -> Any:
         """The learner, net or protocol; a stream's recipe."""
         values = {name: value for name, value in self.values.items() if not (self.place == "stream" and name == "data")}
-        if isinstance(self.thing, type):
+        if not self.ready:
             return own.made(self.thing, values, self.owner)
         if not values:
             return self.thing
@@ -74,7 +79,7 @@ class Point:
 def kinds_of(place: str, thing: Any) -> dict[str, Any]:
     """The settings of a class or of a thing, and their types; a stream's data set is one of them."""
     cls = thing if isinstance(thing, type) else type(thing)
-    if not dataclasses.is_dataclass(cls) or not issubclass(cls, (Learner, NetSpec, Protocol, SHELVES["stream"].base)):
+    if not dataclasses.is_dataclass(cls) or not issubclass(cls, OURS):
         return {}
     return {**({"data": str} if place == "stream" else {}), **hints(cls)}
 
@@ -127,7 +132,7 @@ def _spread(point: Point, table: Mapping[str, Any], faults: list[str]) -> Iterat
         if not axes[setting]:
             faults.append(f"{key}: is an empty list; give at least one value")
         faults += [fault for value in axes[setting] for fault in wrong(point, setting, value, key)]
-    needed = own.needed(point.thing) if isinstance(point.thing, type) and point.kinds else []
+    needed = [] if point.ready else own.needed(point.thing)
     faults += [f"{point.key}.{name}: {point.owner} needs a value for it" for name in needed if name not in table]
     if len(faults) > before:
         return
@@ -151,9 +156,9 @@ def _find(place: str, name: Any, key: str, folder: Path, faults: list[str]) -> t
         except BadInput as error:
             faults += [f"{key}: {fault}" for fault in error.faults]
             return None
-    if isinstance(name, type) and issubclass(name, Learner):
+    if place == "method" and isinstance(name, type) and issubclass(name, Learner):
         return name.__name__, name
-    if isinstance(name, Learner) and place == "method":
+    if place == "method" and isinstance(name, Learner):
         return name_of(name), name
     fine = {
         "stream": isinstance(name, Stream),
@@ -161,6 +166,6 @@ def _find(place: str, name: Any, key: str, folder: Path, faults: list[str]) -> t
         "net": isinstance(name, NetSpec) or callable(name),
     }
     if fine.get(place, False):
-        return getattr(name, "name", None) or type(name).__name__.lower(), name
+        return str(getattr(name, "name", None) or getattr(name, "__name__", type(name).__name__.lower())), name
     faults.append(f"{key}: must be the name of a {place}, not {name!r}; see `holdfast list {place}s`")
     return None

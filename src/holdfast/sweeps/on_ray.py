@@ -6,10 +6,13 @@ here, so the nodes need no common disk. They need the same Holdfast and, for nam
 
 from __future__ import annotations
 
+import copyreg
 import functools
+import importlib
 import importlib.util
 import logging
 import os
+import pickle
 import re
 import shutil
 import socket
@@ -18,6 +21,7 @@ import sysconfig
 import tempfile
 import time
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -38,6 +42,7 @@ from holdfast.sweeps.executor import Run
 from holdfast.sweeps.store import read_record, write_record, write_text
 from holdfast.types import Record, Stream
 
+UNPICKLABLE = (TypeError, ValueError, AttributeError, pickle.PicklingError)
 TRIES = 3  # of a cell whose worker or node was lost
 PATIENCE = 0.25  # seconds between two messages about one cell, and between looks at all
 _ADDRESS = re.compile(r"ray(://(auto|(?P<host>[^\s:/]+|\[[0-9a-fA-F:]+\]):(?P<port>\d{1,5})))?")
@@ -106,7 +111,8 @@ def _connected(on: str, jobs: int | None, cells: int) -> Iterator[Any]:
             cpus = min(jobs or os.cpu_count() or 1, cells)
             ray.init(num_cpus=cpus, include_dashboard=False, _temp_dir=home, **quiet)
         else:
-            ray.init("auto" if on == "ray://auto" else on, **quiet)
+            with warnings.catch_warnings(action="ignore"):  # what is wrong is told below, in one line
+                ray.init("auto" if on == "ray://auto" else on, **quiet)
     except (ConnectionError, TimeoutError, ValueError, RuntimeError) as error:
         raise BadInput(f"no Ray cluster answers at {on}: {str(error).splitlines()[0]}") from error
     try:
@@ -130,8 +136,13 @@ class _Cluster:
         self.lost: Counter[int] = Counter()
 
     def run(self, waiting: Sequence[int]) -> Iterator[Event]:
-        pending = {self.submit(i): i for i in waiting}
+        pending: dict[Any, int] = {}
         try:
+            for i in waiting:
+                try:
+                    pending[self.submit(i)] = i
+                except UNPICKLABLE as error:
+                    yield Event(i, outcome=self.failed(i, f"it cannot be sent to a Ray worker: {error}"))
             while pending:
                 ready, _ = self.ray.wait(list(pending), timeout=PATIENCE)
                 yield from self.news()
@@ -154,7 +165,8 @@ class _Cluster:
 
     def shared(self, thing: Any) -> Any:
         if id(thing) not in self.put:
-            self.put[id(thing)] = self.ray.put(_recipe(thing) if isinstance(thing, Stream) else thing)
+            packed = self.ray.cloudpickle.dumps(_recipe(thing) if isinstance(thing, Stream) else thing)
+            self.put[id(thing)] = self.ray.put(packed)  # as bytes, which a Ray client's server does not look into
         return self.put[id(thing)]
 
     def news(self) -> Iterator[Event]:
@@ -235,7 +247,7 @@ def _recipe(stream: Stream) -> _Recipe | Stream:
     return _Recipe(spec, name, given, stream.seed, stream.fingerprint)
 
 
-def _work(i: int, mailbox: Any, rest: Any, method: Any, stream: Any, net: Any, protocol: Any) -> Any:
+def _work(i: int, mailbox: Any, rest: Any, *packed: bytes) -> Any:
     """A cell on a worker: its record, or why there is none."""
     seed, device, reseed, code = rest
     torch.set_num_threads(1)
@@ -250,6 +262,7 @@ def _work(i: int, mailbox: Any, rest: Any, method: Any, stream: Any, net: Any, p
     try:
         if code != code_version():
             raise BadInput("that node has another version of Holdfast")
+        method, stream, net, protocol = map(pickle.loads, packed)  # from the driver's memory, never from a disk
         cut = stream.cut() if isinstance(stream, _Recipe) else stream
         return Cell(method, cut, net, protocol, seed, device, reseed).run(watch)
     except (RunFailed, BadInput) as error:
@@ -262,6 +275,8 @@ def _work(i: int, mailbox: Any, rest: Any, method: Any, stream: Any, net: Any, p
 def _by_value(ray: Any, cells: Sequence[Cell]) -> Iterator[None]:
     """A user's own code travels along; what is installed is imported on the node."""
     modules = {module.__name__: module for cell in cells for module in _modules(cell) if _is_users(module)}
+    # A network that reads info.classes would take torch.classes along, which cannot be pickled.
+    copyreg.pickle(type(torch.classes), _torch_classes)
     for module in modules.values():
         ray.cloudpickle.register_pickle_by_value(module)
     try:
@@ -269,6 +284,10 @@ def _by_value(ray: Any, cells: Sequence[Cell]) -> Iterator[None]:
     finally:
         for module in modules.values():
             ray.cloudpickle.unregister_pickle_by_value(module)
+
+
+def _torch_classes(_: Any) -> Any:
+    return importlib.import_module, ("torch.classes",)
 
 
 def _modules(cell: Cell) -> list[ModuleType]:

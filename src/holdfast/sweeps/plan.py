@@ -110,6 +110,8 @@ class _Planner:
             pick_device(device if isinstance(device, str) else repr(device))
         choices = self.choices(document)
         self.check(choices)
+        if not choices and not self.faults:
+            self.faults.append("cell: leaves out every cell of the sweep")
         if self.faults:
             raise BadInput(*dict.fromkeys(self.faults))
         cells = {cell.name: cell for cell in (self.cell(choice, device) for choice in choices)}
@@ -313,7 +315,7 @@ def _made(point: Point) -> Any:
 
 
 def _identity(point: Point) -> str:
-    ready = "" if isinstance(point.thing, type) else id(point.thing)
+    ready = id(point.thing) if point.ready else ""
     return f"{point.place} {point.name} {ready} {_words(point.values)}"
 
 
