@@ -14,7 +14,18 @@ from holdfast.nets import NetSpec, nets
 from holdfast.protocols import Protocol, Watch, name_of, protocols
 from holdfast.settings import faults_in, hints
 from holdfast.streams import streams
-from holdfast.sweep import Cell, Failure, NetLike, Watcher, claim, execute, read_records, versions, write_text
+from holdfast.sweep import (
+    Cell,
+    Failure,
+    NetLike,
+    Watcher,
+    claim,
+    execute,
+    read_cells,
+    read_failures,
+    versions,
+    write_text,
+)
 from holdfast.sweep.store import dumps
 from holdfast.types import Record, Stream
 
@@ -100,7 +111,8 @@ def run_cells(
     results = execute(cells, out, jobs, watch)
     records = tuple(r for r in results if isinstance(r, Record))
     finished = tuple(c for c, r in zip(cells, results, strict=True) if isinstance(r, Record))
-    comparison = Comparison(records, tuple(r for r in results if isinstance(r, Failure)), finished)
+    failures = tuple(r for r in results if isinstance(r, Failure))
+    comparison = Comparison(records, failures, finished, tuple(cell.name for cell in finished))
     if out is not None and records:
         write_text(out / "summary.json", dumps(comparison.summary()))
         comparison.report(out / "report.html")
@@ -114,18 +126,28 @@ class Comparison:
     records: tuple[Record, ...]
     failures: tuple[Failure, ...] = ()
     cells: tuple[Cell, ...] = ()  # of the records, in their order; none where they were read from a folder
+    names: tuple[str, ...] = ()  # of those cells
 
     def summary(self) -> dict[str, Any]:
         """The content of summary.json: per label and metric the mean, its 95% interval and the values."""
         failed = [{"cell": f.cell, "reason": f.reason} for f in self.failures]
         return {**metrics.summarise(self.records), **({"failed": failed} if failed else {})}
 
-    def report(self, path: str | Path, title: str | None = None) -> Path:
+    def report(
+        self, path: str | Path, title: str | None = None, reproduction: report.Reproduction | None = None
+    ) -> Path:
         """Write the HTML report: one self-contained file."""
         if not self.records:
             raise RunFailed("no run finished, so there is nothing to report")
-        report.write(self.records, Path(path), title or "Holdfast report")
-        return Path(path)
+        runs = reproduction.runs if reproduction else {}
+        return report.write(
+            self.records,
+            Path(path),
+            title or "Holdfast report",
+            names=[runs.get(name, "") for name in self.names] if runs else (),
+            failures={runs.get(failure.cell, failure.cell): failure.reason for failure in self.failures},
+            reproduction=reproduction,
+        )
 
     def latex(self) -> str:
         return report.latex(self.records)
@@ -136,8 +158,9 @@ class Comparison:
 
 
 def load(folder: str | Path) -> Comparison:
-    """The finished records of an output folder."""
-    return Comparison(tuple(read_records(Path(folder))))
+    """The finished records of an output folder, and what failed there."""
+    cells = read_cells(Path(folder))
+    return Comparison(tuple(cells.values()), tuple(read_failures(Path(folder))), names=tuple(cells))
 
 
 def as_method(given: str | Learner | type[Learner]) -> Learner:

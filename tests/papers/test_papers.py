@@ -69,6 +69,14 @@ def test_reproduce_prints_the_contract(tmp_path, capsys):
     assert all(wanted <= set(cell) for cell in result["cells"])
     assert all(cell["measured"] is not None for cell in result["cells"])
     assert json.loads((tmp_path / "o" / "reproduction.json").read_text()) == result
+    page = (tmp_path / "o" / "report.html").read_text()
+    assert "<h2>Published and measured</h2>" in page and "GEM, 1 epoch" in page and "λ = 1000" in page
+    (tmp_path / "o" / "report.html").unlink()
+    assert main(["report", str(tmp_path / "o")]) == 0
+    assert (tmp_path / "o" / "report.html").read_text() == page
+    (tmp_path / "o" / "reproduction.json").write_text("[]")
+    assert main(["report", str(tmp_path / "o")]) == 2
+    assert "not one of Holdfast's" in capsys.readouterr().err
 
 
 def test_mistakes_are_told_together(capsys, tmp_path):

@@ -11,7 +11,7 @@ from pathlib import Path
 from holdfast.protocols import name_of
 from holdfast.sweep import Cell
 
-OURS = ("experiment.json", "cells", "summary.json", "report.html")
+OURS = ("experiment.json", "cells", "summary.json", "report.html", "reproduction.json", "trials")
 LONG = 40  # characters of joined method names
 
 

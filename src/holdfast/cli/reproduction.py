@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from holdfast import papers
 from holdfast.api import Comparison
@@ -15,9 +17,12 @@ from holdfast.cli import folder
 from holdfast.cli.perform import Output, run_kept
 from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json, tell
 from holdfast.errors import BadInput
+from holdfast.report.reproduction import COLUMNS, Reproduction, rows
 from holdfast.settings import Count, make
 from holdfast.sweep import Cell, write_text
 from holdfast.sweep.store import dumps
+
+FILE = "reproduction.json"
 
 
 @dataclass(frozen=True)
@@ -71,17 +76,37 @@ def reproduce_one(id: str, scale: str, seeds: str | None, jobs: str | None, outp
     if comparison is None:
         return INTERRUPTED
     by_place = _by_place(entries, cells, comparison)
-    judged = papers.judged(recipe, by_place, size.scale)
-    result = {"id": recipe.id, "scale": size.scale, "cells": judged}
-    write_text(home / "reproduction.json", dumps(result))
+    reproduction = Reproduction(
+        id=recipe.id,
+        title=recipe.title,
+        scale=size.scale,
+        cells=papers.judged(recipe, by_place, size.scale, entries),
+        notes=recipe.notes,
+        runs={entry.cell(seed).name: entry.label for entry in entries for seed in numbers},
+    )
+    write_text(home / FILE, dumps(asdict(reproduction)))
+    if comparison.records:
+        comparison.report(home / "report.html", f"{recipe.id}: {recipe.title}", reproduction)
     if output.json:
-        print_json(result)
+        print_json(asdict(reproduction))
     elif not output.quiet:
-        _print(recipe, judged)
+        _print(reproduction)
     complain(*(f"{failure.cell} failed: {failure.reason}" for failure in comparison.failures))
     if not output.quiet:
         tell(f"report: {(home / 'report.html').resolve()}")
     return FAILED if comparison.failures else 0
+
+
+def kept(home: Path) -> Reproduction | None:
+    """What an output folder has reproduced; None where it belongs to another command."""
+    path = home / FILE
+    if not path.is_file():
+        return None
+    try:
+        values = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path} cannot be read: {error}") from error
+    return Reproduction.read(values if isinstance(values, dict) else {})
 
 
 def _given(scale: str, seeds: str | None, jobs: str | None) -> dict[str, str]:
@@ -112,38 +137,25 @@ def _row(item: papers.Item) -> dict[str, Any]:
     }
 
 
-def _print(recipe: papers.Recipe, cells: list[dict[str, Any]]) -> None:
-    table = Table(title=f"{recipe.id}: {recipe.title}", title_justify="left", box=None, pad_edge=False)
-    for column in ("row", "column", "metric"):
+def _print(reproduction: Reproduction) -> None:
+    title = f"{reproduction.id}: {reproduction.title} ({reproduction.scale})"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for column in ("row", "column", "metric", "scenario"):
         table.add_column(column)
-    for column in ("published", "measured", "authors' way", "within tolerance?"):
+    for column in COLUMNS:
         table.add_column(column, justify="right")
-    for cell in cells:
-        table.add_row(
-            cell["row"], cell["column"], cell["metric"], f"{cell['published']:g}", _measured(cell),
-            "–" if cell["emulated"] is None else f"{cell['emulated']:.3f}", _verdict(cell),
-        )  # fmt: skip
+    for row in rows(reproduction):
+        verdict = f"{row.verdict} ({row.judged})" if row.judged and row.verdict != "–" else row.verdict
+        column = f"{row.column} [{row.setting}]" if row.setting else row.column
+        numbers = (row.published, f"{row.measured} {row.half}".rstrip(), row.theirs)
+        table.add_row(*map(Text, (row.row, column, row.metric, row.scenario, *numbers, verdict)))
     console = _console()
     console.print(table)
-    for note in recipe.notes:
-        console.print(f"- {note}")
+    for note in reproduction.notes:
+        console.print(Text(f"- {note}"))
 
 
 def _console() -> Console:
     """Wide enough for our tables where the output is no terminal."""
     console = Console(soft_wrap=True)
     return console if console.is_terminal else Console(soft_wrap=True, width=140)
-
-
-def _measured(cell: dict[str, Any]) -> str:
-    if cell["measured"] is None:
-        return "–"
-    half = "" if cell["low"] is None else f" ± {(cell['high'] - cell['low']) / 2:.3f}"
-    return f"{cell['measured']:.3f}{half}"
-
-
-def _verdict(cell: dict[str, Any]) -> str:
-    if cell["within"] is None:
-        return "–"
-    word = "yes" if cell["within"] else "no"
-    return f"{word} (± {cell['tolerance']:g})" if cell["judged"] else f"{word} (not judged)"

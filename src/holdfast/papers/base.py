@@ -25,6 +25,12 @@ class Entry:
     net: Any
     protocol: Any
     emulated: bool = False  # as the authors' code does it, where that differs from their paper
+    setting: str = ""  # what differs from the paper's at this scale, e.g. '100 of 1,800 examples'
+
+    @property
+    def label(self) -> str:
+        """What the report calls its runs."""
+        return f"{self.row}, {self.column}{' (authors’ way)' if self.emulated else ''}"
 
     def cell(self, seed: int) -> hf.Cell:
         return hf.Cell(self.method, self.stream, self.net, self.protocol, seed)
@@ -56,11 +62,13 @@ def published(paper: str, item: str) -> tuple[str, tuple[Mapping[str, Any], ...]
     return content["title"], tuple(content["cells"])
 
 
-def judged(recipe: Recipe, found: Found, scale: Scale) -> list[dict[str, Any]]:
+def judged(recipe: Recipe, found: Found, scale: Scale, entries: Sequence[Entry] = ()) -> list[dict[str, Any]]:
     """One row per published number: measured with its interval, emulated, and whether it is within tolerance.
 
-    A cell is judged on the number under the authors' procedure where it says so, else on the correct one.
+    A cell is judged on the number under the authors' procedure where it says so, else on the correct one. Numbers
+    that the paper does not print have `published` None.
     """
+    settings = {(entry.row, entry.column): entry.setting for entry in entries}
     cells = []
     for cell in recipe.published:
         place = (cell["row"], cell["column"], cell["metric"])
@@ -69,10 +77,15 @@ def judged(recipe: Recipe, found: Found, scale: Scale) -> list[dict[str, Any]]:
         emulated = hf.interval(theirs).mean if theirs else None
         against = emulated if cell.get("judge") == "emulated" else mean
         tolerance = cell.get("tolerance")
-        within = None if against is None or tolerance is None else abs(against - cell["published"]) <= tolerance + 1e-9
+        within = None
+        if against is not None and tolerance is not None and cell["published"] is not None:
+            within = abs(against - cell["published"]) <= tolerance + 1e-9
         cells.append(
             {
                 **cell,
+                "tolerance": tolerance,
+                "setting": settings.get(place[:2], ""),
+                "scenario": _scenario(found, cell["row"], cell["column"]),
                 "measured": mean,
                 "low": low,
                 "high": high,
@@ -82,3 +95,11 @@ def judged(recipe: Recipe, found: Found, scale: Scale) -> list[dict[str, Any]]:
             }
         )
     return cells
+
+
+def _scenario(found: Found, row: str, column: str) -> str | None:
+    """'domain, task label hidden': what an accuracy must stand beside."""
+    records = found.get((row, column, False)) or found.get((row, column, True))
+    if not records:
+        return None
+    return f"{records[0].scenario}, task label {'given' if records[0].scenario == 'task' else 'hidden'}"

@@ -67,6 +67,14 @@ def execute(
     return [results[i] for i in range(len(cells))]
 
 
+def read_failures(folder: Path) -> list[Failure]:
+    """The cells of an output folder that failed and were not run again since."""
+    found = sorted(
+        path for path in (folder / "cells").glob("*/error.txt") if not (path.parent / "record.json").exists()
+    )
+    return [Failure(path.parent.name, path.read_text().strip().splitlines()[-1]) for path in found]
+
+
 def _here(cells: Sequence[Cell], waiting: list[int], folder: Path | None, tell: Watcher) -> Iterator[Event]:
     for i in waiting:
         outcome = _run_cell(cells[i], folder, lambda progress, i=i: tell(Event(i, progress)))  # type: ignore[misc]

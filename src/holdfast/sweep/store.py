@@ -106,13 +106,19 @@ def read_record(folder: Path) -> Record:
 
 def read_records(folder: Path) -> list[Record]:
     """All finished records below an output folder, in a stable order."""
+    return list(read_cells(folder).values())
+
+
+def read_cells(folder: Path) -> dict[str, Record]:
+    """The finished records of an output folder by the names of their cells, in a stable order."""
     if not (folder / "experiment.json").is_file():
         raise BadInput(f"{folder} is not an output folder of Holdfast: it has no experiment.json")
     finished = sorted(path.parent for path in (folder / "cells").glob("*/record.json"))
     if not finished:
         raise BadInput(f"{folder} has no finished cells yet")
     order = {name: i for i, name in enumerate(_read_experiment(folder / "experiment.json").get("cells", []))}
-    return [read_record(cell) for cell in sorted(finished, key=lambda cell: order.get(cell.name, len(order)))]
+    in_order = sorted(finished, key=lambda cell: order.get(cell.name, len(order)))
+    return {cell.name: read_record(cell) for cell in in_order}
 
 
 def claim(folder: Path, experiment: Mapping[str, Any]) -> None:
