@@ -10,8 +10,9 @@ from pathlib import Path
 
 from holdfast.protocols import name_of
 from holdfast.sweep import Cell
+from holdfast.sweep.store import TRIALS
 
-OURS = ("experiment.json", "cells", "summary.json", "report.html", "reproduction.json", "trials")
+OURS = ("experiment.json", "cells", "summary.json", "report.html", "reproduction.json", TRIALS)
 LONG = 40  # characters of joined method names
 
 
@@ -30,7 +31,7 @@ def faults(folder: Path, fresh: bool) -> list[str]:
     closed = unwritable(folder)
     if closed:
         return closed
-    if not folder.is_dir() or not any(folder.iterdir()):
+    if not folder.is_dir() or all(path.name == TRIALS for path in folder.iterdir()):
         return []
     if not (folder / "experiment.json").is_file():
         return [f"{folder} is not empty and not an output folder of Holdfast: it has no experiment.json"]
@@ -52,6 +53,8 @@ def unwritable(folder: Path) -> list[str]:
 
 def clear(folder: Path) -> None:
     """Throw away what an output folder holds; experiment.json goes last, so that a second try is possible."""
+    if folder.name != TRIALS:
+        clear(folder / TRIALS)
     if not (folder / "experiment.json").is_file():
         return
     for path in sorted(folder.iterdir(), key=lambda p: p.name == "experiment.json"):

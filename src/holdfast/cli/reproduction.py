@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,12 @@ from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json, tell
 from holdfast.errors import BadInput
 from holdfast.report.reproduction import COLUMNS, Reproduction, rows
 from holdfast.settings import Count, make
-from holdfast.sweep import Cell, write_text
-from holdfast.sweep.store import dumps
+from holdfast.sweep import Choice, choose, trials, write_text
+from holdfast.sweep.store import TRIALS, dumps
+from holdfast.types import Record
 
 FILE = "reproduction.json"
+Place = tuple[str, str, bool]  # row, column, emulated
 
 
 @dataclass(frozen=True)
@@ -70,18 +72,26 @@ def reproduce_one(id: str, scale: str, seeds: str | None, jobs: str | None, outp
         raise BadInput(*found)
     entries = recipe.entries(size.scale)
     numbers = range(size.seeds or recipe.seeds[size.scale])
-    cells = [entry.cell(seed) for entry in entries for seed in numbers]
-    home = folder.default(cells) if output.out is None else Path(output.out)
-    comparison = run_kept(cells, size.jobs, home, output)
+    home = folder.default([e.cell(0) for e in entries]) if output.out is None else Path(output.out)
+    if output.fresh:
+        folder.clear(home)
+    choices = _choices(entries, size.jobs, home, output)
+    if choices is None:
+        return INTERRUPTED
+    entries = [entry.chosen(choices) for entry in entries]
+    cells = {cell.name: cell for entry in entries for cell in map(entry.cell, numbers)}
+    comparison = run_kept(list(cells.values()), size.jobs, home, replace(output, fresh=False))
     if comparison is None:
         return INTERRUPTED
-    by_place = _by_place(entries, cells, comparison)
+    by_place = _by_place(entries, numbers, comparison)
     reproduction = Reproduction(
         id=recipe.id,
         title=recipe.title,
         scale=size.scale,
         cells=papers.judged(recipe, by_place, size.scale, entries),
-        notes=recipe.notes,
+        notes=[note for note in (recipe.said.get(size.scale, ""), *recipe.notes) if note],
+        choices=[_told(entry) for entry in entries if entry.choice and entry.tunes],
+        figures=[asdict(figure) for figure in recipe.figures(by_place)] if recipe.figures else [],
         runs={entry.cell(seed).name: entry.label for entry in entries for seed in numbers},
     )
     write_text(home / FILE, dumps(asdict(reproduction)))
@@ -114,14 +124,40 @@ def _given(scale: str, seeds: str | None, jobs: str | None) -> dict[str, str]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _by_place(entries: list[papers.Entry], cells: list[Cell], comparison: Comparison) -> dict[Any, Any]:
+def _choices(entries: list[papers.Entry], jobs: int | None, home: Path, output: Output) -> dict[Place, Choice] | None:
+    """What the grids of these entries choose, from trials kept in a folder of their own; None when interrupted."""
+    tuned = [entry for entry in entries if entry.tunes]
+    by_entry = [trials(entry.cell(0), entry.grid) for entry in tuned]
+    if not tuned:
+        return {}
+    if (home / "experiment.json").exists() and not (home / TRIALS).exists():
+        raise BadInput(f"{home} holds another experiment; choose another --out, or --fresh to start over")
+    if not output.quiet:
+        tell(f"choosing settings on validation data: {sum(map(len, by_entry))} trials")
+    cells = {cell.name: cell for mine in by_entry for cell in mine}
+    comparison = run_kept(list(cells.values()), jobs, home / TRIALS, replace(output, fresh=False))
+    if comparison is None:
+        return None
+    return {
+        (entry.row, entry.column, entry.emulated): choose(entry.grid, comparison.in_order(mine))
+        for entry, mine in zip(tuned, by_entry, strict=True)
+    }
+
+
+def _told(entry: papers.Entry) -> dict[str, Any]:
+    """A choice as reproduction.json has it."""
+    choice = entry.choice
+    assert choice is not None
+    tried = [{"settings": dict(trial.settings), "acc": trial.acc} for trial in choice.trials]
+    return {"place": entry.label, "chosen": dict(choice.settings), **choice.cost, "trials": tried}
+
+
+def _by_place(entries: list[papers.Entry], seeds: range, comparison: Comparison) -> dict[Place, list[Record]]:
     """Records by row, column and whether emulated; a place with a failed run has none."""
-    records = dict(zip((cell.name for cell in comparison.cells), comparison.records, strict=True))
-    per_entry = len(cells) // len(entries)
     places = {}
-    for i, entry in enumerate(entries):
-        mine = [records.get(cell.name) for cell in cells[i * per_entry : (i + 1) * per_entry]]
-        if all(record is not None for record in mine):
+    for entry in entries:
+        mine = [record for record in comparison.in_order([entry.cell(seed) for seed in seeds]) if record is not None]
+        if len(mine) == len(seeds):
             places[entry.row, entry.column, entry.emulated] = mine
     return places
 

@@ -88,7 +88,7 @@ td.best { font-weight: 650; }
 .label { display: inline-block; max-width: 24rem; white-space: normal; overflow-wrap: break-word; font-weight: 600; }
 .glyph { display: inline-block; width: 1.1em; text-align: center; }
 .legend { display: flex; flex-wrap: wrap; gap: .15rem 1.2rem; margin: .4rem 0 .6rem; font-size: .88rem; }
-.legend.spaced { margin-top: 1.6rem; }
+.pair.spaced { margin-bottom: 1.4rem; }
 .legend .label { font-weight: 500; }
 .notes { max-width: 52rem; margin: .9rem 0 0; padding-left: 1.2rem; color: var(--quiet); font-size: .88rem; }
 .legend .label, figcaption .label, summary .label { white-space: normal; overflow-wrap: anywhere; }

@@ -223,8 +223,8 @@ def reproduced(spec: Mapping[str, Any], styles: Mapping[str, Style]) -> go.Figur
         }
         y = [p.mean for p in points]
         if spec["kind"] == "bars":
-            error = {"array": [p.half or 0.0 for p in points], "width": 2, "thickness": 1.2}
-            figure.add_bar(x=x, y=y, marker={"color": style.colour}, error_y=error, **told)
+            error = {"array": [p.half or 0.0 for p in points], "visible": any(p.half for p in points), "width": 2}
+            figure.add_bar(x=x, y=y, marker={"color": style.colour}, error_y=error, textposition="none", **told)
         else:
             _add_band(figure, x, points, style)
             marker = {"symbol": style.symbol, "size": 7}

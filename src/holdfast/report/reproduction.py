@@ -63,11 +63,12 @@ def rows(reproduction: Reproduction) -> list[Row]:
 def section(reproduction: Reproduction) -> str:
     """The part of the report that answers: was it reproduced?"""
     lead = f"{reproduction.id} at scale {reproduction.scale}: {reproduction.title}."
-    pieces = [_finding(reproduction), _cells(reproduction), _notes(reproduction.notes)]
+    pieces = [_finding(reproduction)]
     if reproduction.figures:
         style = plots.series_styles(reproduction.figures)
-        drawn = [(str(f["title"]), plots.reproduced(f, style)) for f in reproduction.figures]
-        pieces += [_legend(style), parts.figures(drawn, "pair")]
+        drawn = "".join(_figure(figure, style) for figure in reproduction.figures)
+        pieces += [_legend(style), f'<div class="pair spaced">{drawn}</div>']
+    pieces += [_cells(reproduction), _notes(reproduction.notes)]
     if reproduction.choices:
         pieces += ["<h3>Chosen on validation data</h3>", _choices(reproduction.choices)]
     return parts.section("Published and measured", lead, [piece for piece in pieces if piece])
@@ -88,21 +89,22 @@ def _cells(reproduction: Reproduction) -> str:
     found = rows(reproduction)
     if not found:
         return ""
-    theirs = any(row.theirs != words.UNDEFINED for row in found)
-    judged = any(row.verdict != words.UNDEFINED for row in found)
-    shown = [c for c in COLUMNS if (c != COLUMNS[2] or theirs) and (c != COLUMNS[3] or judged)]
+    numbers = [_numbers(row) for row in found]
+    shown = [c for c in COLUMNS if c == "measured" or any(row[c] != words.UNDEFINED for row in numbers)]
     head = [("Row", ""), ("Column", ""), ("Metric", ""), ("Scenario", ""), *((c.capitalize(), "number") for c in shown)]
     body = "".join(
         f'<tr><th scope="row">{escape(row.row)}</th><td>{escape(row.column)}{_half(row.setting)}</td>'
         f"<td>{escape(row.metric)}</td><td>{_scenario(row.scenario)}</td>"
-        f'<td class="number">{row.published}</td>'
-        f'<td class="number"><b>{row.measured}</b>{_half(row.half)}</td>'
-        + (f'<td class="number">{row.theirs}</td>' if theirs else "")
-        + (f'<td class="number">{_verdict(row)}</td>' if judged else "")
+        + "".join(f'<td class="number">{mine[c]}</td>' for c in shown)
         + "</tr>"
-        for row in found
+        for row, mine in zip(found, numbers, strict=True)
     )
     return parts.table("Published and measured", head, body, "dense")
+
+
+def _numbers(row: Row) -> dict[str, str]:
+    measured = f"<b>{row.measured}</b>{_half(row.half)}"
+    return dict(zip(COLUMNS, (row.published, measured, row.theirs, _verdict(row)), strict=True))
 
 
 def _verdict(row: Row) -> str:
@@ -127,13 +129,24 @@ def _notes(notes: Sequence[str]) -> str:
     return f'<ul class="notes">{items}</ul>' if notes else ""
 
 
+def _figure(spec: Mapping[str, Any], style: Mapping[str, plots.Style]) -> str:
+    """A figure; its caption says in which scenario each series was run."""
+    scenarios: dict[str, list[str]] = {}
+    for series in spec["series"]:
+        scenarios.setdefault(str(series["scenario"]), []).append(str(series["name"]))
+    said = "; ".join(f"{scenario}: {', '.join(names)}" for scenario, names in scenarios.items())
+    title = str(spec["title"])
+    caption = f"<figcaption>{escape(title)}{_half(said)}</figcaption>"
+    return f"<figure>{caption}{parts.figure(plots.reproduced(spec, style), title)}</figure>"
+
+
 def _legend(style: Mapping[str, plots.Style]) -> str:
     names = " ".join(
         f'<span><span class="glyph" style="color:{look.colour}" aria-hidden="true">{look.glyph}</span> '
         f'<span class="label">{escape(name)}</span></span>'
         for name, look in style.items()
     )
-    return f'<p class="legend spaced">{names}</p>'
+    return f'<p class="legend">{names}</p>'
 
 
 def _choices(choices: Sequence[Mapping[str, Any]]) -> str:
@@ -177,11 +190,13 @@ def _printed(published: float | None) -> str:
     """As papers print it: at least two decimals, no more than it has."""
     if published is None:
         return words.UNDEFINED
-    text = f"{published:.2f}" if round(published, 2) == published else f"{published:.3f}"
+    text = f"{published:.2f}" if abs(published) >= 1 or round(published, 2) == published else f"{published:.3f}"
     return ("0.00" if text == "-0.00" else text).replace("-", words.MINUS)
 
 
 def _number(value: float | None, metric: str) -> str:
     if metric in METRICS:
         return words.number(value, metric)
-    return words.UNDEFINED if value is None else f"{value:.2f}".replace("-", words.MINUS)
+    if value is None:
+        return words.UNDEFINED
+    return (f"{value:.0f}" if value == round(value) else f"{value:.2f}").replace("-", words.MINUS)

@@ -19,6 +19,7 @@ from holdfast.errors import BadInput
 from holdfast.types import Record
 
 SCHEMA = 1
+TRIALS = "trials"  # a folder inside: the runs that chose settings, an output folder of their own
 _ARRAYS = ("predictions", "labels")
 # What a cut, spoiled or foreign file raises; a spoiled header may also ask for an unknown method or for all memory.
 _UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
@@ -134,7 +135,7 @@ def claim(folder: Path, experiment: Mapping[str, Any]) -> None:
                 "or --fresh to start over"
             )
         return
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and (not folder.is_dir() or any(path.name != TRIALS for path in folder.iterdir())):
         raise BadInput(f"{folder} exists and is not an output folder of Holdfast; choose another --out")
     try:
         write_text(path, json.dumps(new, indent=2))
