@@ -141,9 +141,9 @@ def run_cells(
         claim(out, _experiment(cells))
     results = execute(cells, out, jobs, watch)
     records = tuple(r for r in results if isinstance(r, Record))
-    finished = tuple(c for c, r in zip(cells, results, strict=True) if isinstance(r, Record))
+    finished = tuple(c.name for c, r in zip(cells, results, strict=True) if isinstance(r, Record))
     failures = tuple(r for r in results if isinstance(r, Failure))
-    comparison = Comparison(records, failures, finished, tuple(cell.name for cell in finished))
+    comparison = Comparison(records, failures, finished)
     if out is not None and records:
         write_text(out / "summary.json", dumps(comparison.summary()))
         comparison.report(out / "report.html")
@@ -156,8 +156,7 @@ class Comparison:
 
     records: tuple[Record, ...]
     failures: tuple[Failure, ...] = ()
-    cells: tuple[Cell, ...] = ()  # of the records, in their order; none where they were read from a folder
-    names: tuple[str, ...] = ()  # of those cells
+    names: tuple[str, ...] = ()  # of the records' cells, in their order
 
     def in_order(self, cells: Sequence[Cell]) -> list[Record | None]:
         """The records of these cells; None for one that failed."""
@@ -209,7 +208,7 @@ class Tuned:
 def load(folder: str | Path) -> Comparison:
     """The finished records of an output folder, and what failed there."""
     cells = read_cells(Path(folder))
-    return Comparison(tuple(cells.values()), tuple(read_failures(Path(folder))), names=tuple(cells))
+    return Comparison(tuple(cells.values()), tuple(read_failures(Path(folder))), tuple(cells))
 
 
 def as_method(given: str | Learner | type[Learner]) -> Learner:

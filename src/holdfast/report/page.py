@@ -121,6 +121,8 @@ code { font: .92em ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
   .wide th:first-child { position: sticky; left: 0; min-width: 9.5rem; max-width: 46vw; white-space: normal;
     background: var(--card); }
   .wide .label { white-space: normal; overflow-wrap: break-word; }
+  .dense .half { display: block; margin: 0; }
+  .wide .dense th:first-child { min-width: 6rem; }
   figure { padding: .7rem .5rem .2rem; }
 }
 @media print { figure, .wide { break-inside: avoid; } }

@@ -32,7 +32,7 @@ SIZES: dict[Scale, Size] = {
     ),
     "laptop": Size(
         {"data": "cifar-100", "tasks": 5, "sizes": (5,) * 5, "order": tuple(range(25)), "val": 0.2},
-        4, 1, (100, 200, 400, 800),
+        4, 1, (50, 320, 640, 1280),
     ),
     "full": Size({"data": "cifar-100", "tasks": 20, "examples": 2500}, 20, 1, (200, 1280, 2560, 5120)),
 }  # fmt: skip

@@ -49,13 +49,13 @@ def _entries(scale: Scale) -> list[Entry]:
         for method in METHODS[column]
         for entry in mnist.entries((method, column), method, stream, scale)
     ]
-    total = cifar.SIZES[scale].memories[1]
+    _, icarl, _, gem = cifar.SIZES[scale].memories
     settings: dict[str, dict[str, Any]] = {
         "single": {},
         "independent": {"initial": "clone"},
         "EWC": {"strength": 1.0, "samples": 200},
-        "iCARL": {"memories": total, "strength": 1.0},
-        "GEM": {"memories": cifar.per_task(scale, total), "margin": 0.5},
+        "iCARL": {"memories": icarl, "strength": 1.0},
+        "GEM": {"memories": cifar.per_task(scale, gem), "margin": 0.5},
     }
     grids = {"EWC": {"strength": (1.0, 10.0)}}
     return made + [
