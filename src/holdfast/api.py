@@ -180,7 +180,7 @@ class Comparison:
             Path(path),
             title or "Holdfast report",
             names=[runs.get(name, "") for name in self.names] if runs else (),
-            failures={runs.get(failure.cell, failure.cell): failure.reason for failure in self.failures},
+            failures={f"{runs.get(f.cell, '')} {f.cell}".strip(): f.reason for f in self.failures},
             reproduction=reproduction,
         )
 

@@ -98,10 +98,9 @@ def test_the_authors_scoring_drops_a_sample_and_divides_by_t():
     assert emulated_score(record, "fwt") == pytest.approx(record.fwt * 2 / 3, abs=0.01)
 
 
-def reproduce(id, out, capsys, *more) -> dict:
-    assert (
-        main(["reproduce", id, "--scale", "smoke", "--json", "--quiet", "--jobs", "1", "--out", str(out), *more]) == 0
-    )
+def reproduce(id, out, capsys, *more, code=0) -> dict:
+    command = ["reproduce", id, "--scale", "smoke", "--json", "--quiet", "--jobs", "1", "--out", str(out), *more]
+    assert main(command) == code
     return json.loads(capsys.readouterr().out)
 
 
@@ -150,6 +149,18 @@ def test_a_grid_is_tried_once_and_its_choice_is_told(tmp_path, capsys, monkeypat
     assert {path: path.stat().st_mtime_ns for path in out.rglob("record.json")} == before
     assert reproduce("x/y", out, capsys, "--fresh")["choices"][0]["chosen"] == choice["chosen"]
     assert {path.stat().st_mtime_ns for path in out.rglob("record.json")}.isdisjoint(before.values())
+
+
+def test_a_place_whose_trials_all_fail_is_left_out(tmp_path, capsys, monkeypatch):
+    stream = hf.stream("rotated", tasks=2, examples=40, test_examples=50, val=0.1)
+    rest = (stream, hf.net("mlp"), hf.protocol("online"))
+    lost = Entry("EWC", "1", hf.method("ewc"), *rest, grid={"strength": (1e30,)})
+    entries = [lost, Entry("single", "1", hf.method("finetune"), *rest)]
+    cells = tuple({"row": row, "column": "1", "metric": "acc", "published": None} for row in ("EWC", "single"))
+    recipe = Recipe("x/y", "t", {}, {}, lambda scale: entries, measured, cells, seeds={"smoke": 1})
+    monkeypatch.setattr(papers, "find", lambda id: recipe)
+    result = reproduce("x/y", tmp_path / "o", capsys, code=1)
+    assert [cell["measured"] is None for cell in result["cells"]] == [True, False]
 
 
 @pytest.mark.slow

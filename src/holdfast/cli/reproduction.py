@@ -16,7 +16,7 @@ from holdfast.api import Comparison
 from holdfast.cli import folder
 from holdfast.cli.perform import Output, run_kept
 from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json, tell
-from holdfast.errors import BadInput
+from holdfast.errors import BadInput, RunFailed
 from holdfast.report.reproduction import COLUMNS, Reproduction, rows
 from holdfast.settings import Count, make
 from holdfast.sweep import Choice, choose, trials, write_text
@@ -78,7 +78,8 @@ def reproduce_one(id: str, scale: str, seeds: str | None, jobs: str | None, outp
     choices = _choices(entries, size.jobs, home, output)
     if choices is None:
         return INTERRUPTED
-    entries = [entry.chosen(choices) for entry in entries]
+    chosen = [entry.chosen(choices) for entry in entries]
+    entries = [entry for entry in chosen if entry is not None]
     cells = {cell.name: cell for entry in entries for cell in map(entry.cell, numbers)}
     comparison = run_kept(list(cells.values()), size.jobs, home, replace(output, fresh=False))
     if comparison is None:
@@ -104,7 +105,7 @@ def reproduce_one(id: str, scale: str, seeds: str | None, jobs: str | None, outp
     complain(*(f"{failure.cell} failed: {failure.reason}" for failure in comparison.failures))
     if not output.quiet:
         tell(f"report: {(home / 'report.html').resolve()}")
-    return FAILED if comparison.failures else 0
+    return FAILED if comparison.failures or None in chosen else 0
 
 
 def kept(home: Path) -> Reproduction | None:
@@ -138,10 +139,13 @@ def _choices(entries: list[papers.Entry], jobs: int | None, home: Path, output: 
     comparison = run_kept(list(cells.values()), jobs, home / TRIALS, replace(output, fresh=False))
     if comparison is None:
         return None
-    return {
-        (entry.row, entry.column, entry.emulated): choose(entry.grid, comparison.in_order(mine))
-        for entry, mine in zip(tuned, by_entry, strict=True)
-    }
+    choices: dict[Place, Choice] = {}
+    for entry, mine in zip(tuned, by_entry, strict=True):
+        try:
+            choices[entry.row, entry.column, entry.emulated] = choose(entry.grid, comparison.in_order(mine))
+        except RunFailed as error:
+            complain(f"{entry.label}: {error}")
+    return choices
 
 
 def _told(entry: papers.Entry) -> dict[str, Any]:

@@ -44,10 +44,12 @@ class Entry:
         cell = hf.Cell(self.method, self.stream, self.net, self.protocol, seed)
         return cell if self.choice is None else self.choice.applied(cell)
 
-    def chosen(self, choices: Mapping[tuple[str, str, bool], hf.Choice]) -> Entry:
-        """With the settings that its trials chose, or those of the column it follows."""
-        column = self.column if self.tuned_at is None else self.tuned_at
-        return replace(self, choice=choices[self.row, column, self.emulated]) if self.grid else self
+    def chosen(self, choices: Mapping[tuple[str, str, bool], hf.Choice]) -> Entry | None:
+        """With the settings that its trials chose, or those of the column it follows; None where all trials failed."""
+        if not self.grid:
+            return self
+        choice = choices.get((self.row, self.column if self.tuned_at is None else self.tuned_at, self.emulated))
+        return None if choice is None else replace(self, choice=choice)
 
 
 Found = Mapping[tuple[str, str, bool], Sequence[hf.Record]]  # (row, column, emulated) -> records by seed
