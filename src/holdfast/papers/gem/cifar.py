@@ -32,14 +32,14 @@ SIZES: dict[Scale, Size] = {
     ),
     "laptop": Size(
         {"data": "cifar-100", "tasks": 5, "sizes": (5,) * 5, "order": tuple(range(25)), "val": 0.2},
-        4, 1, (50, 320, 640, 1280),
+        4, 3, (50, 160, 320, 640),
     ),
     "full": Size({"data": "cifar-100", "tasks": 20, "examples": 2500}, 20, 1, (200, 1280, 2560, 5120)),
 }  # fmt: skip
 SAID: dict[Scale, str] = {
     "smoke": "In place of CIFAR-100: 3 tasks of 20 digits, a ResNet with 1 map.",
-    "laptop": "CIFAR-100 here: 5 tasks of 5 classes with 320 examples, a ResNet with 4 maps (the paper: 20 tasks of "
-    "2,500 examples, 20 maps).",
+    "laptop": "CIFAR-100 here: 5 tasks of 5 classes with 320 examples, 3 passes, a ResNet with 4 maps (the paper: 20 "
+    "tasks of 2,500 examples, 1 pass, 20 maps).",
     "full": "",
 }
 LR = {"single": 1.0, "independent": 0.3, "EWC": 1.0, "iCARL": 1.0, "GEM": 0.1}  # released, for the full data

@@ -23,7 +23,7 @@ def recipe() -> Recipe:
         "gem/figure1",
         title,
         {"smoke": ("digits",), "laptop": ("mnist", "cifar-100"), "full": ("mnist", "cifar-100")},
-        {"smoke": 0.5, "laptop": 25, "full": 1500},
+        {"smoke": 0.3, "laptop": 25, "full": 1500},
         _entries,
         measured,
         tuple(

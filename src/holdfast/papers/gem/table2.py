@@ -21,7 +21,7 @@ def recipe() -> Recipe:
         "gem/table2",
         title,
         {"smoke": ("digits",), "laptop": ("cifar-100",), "full": ("cifar-100",)},
-        {"smoke": 0.4, "laptop": 20, "full": 2000},
+        {"smoke": 0.3, "laptop": 15, "full": 2000},
         _entries,
         _measured,
         (*cells, *extra),

@@ -15,7 +15,7 @@ def recipe() -> Recipe:
         "gem/table3",
         title,
         {"smoke": ("digits",), "laptop": ("mnist",), "full": ("mnist",)},
-        {"smoke": 0.5, "laptop": 25, "full": 45},
+        {"smoke": 0.3, "laptop": 25, "full": 40},
         _entries,
         measured,
         cells,
