@@ -14,10 +14,10 @@ export OMP_NUM_THREADS := 1
 export OMP_WAIT_POLICY := PASSIVE
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help install demo test bench lint lint-style lint-types lint-imports format clean
+.PHONY: help install demo test bench reproduce-smoke lint lint-style lint-types lint-imports format clean
 
 help:  ## this list
-	@awk -F ':.*##' '/^[a-z-]+:.*##/ {printf "  make %-13s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*##' '/^[a-z-]+:.*##/ {printf "  make %-17s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(READY)  ## create or update .venv
 
@@ -38,6 +38,13 @@ test: $(READY)  ## all tests and doctests but the slow ones; make test ARGS="-m 
 
 bench: $(READY)  ## speed against a bare loop, as ratios in one run; needs HOLDFAST_DATA
 	$(BIN)/python benchmarks/speed.py $(ARGS)
+
+reproduce-smoke: $(READY)  ## every table and figure that has a recipe, at its smallest, on embedded data
+	@out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
+	for id in $$($(BIN)/holdfast reproduce --json | $(BIN)/python -c \
+	    'import json, sys; print(*(item["id"] for item in json.load(sys.stdin) if item["data"]))'); do \
+	    echo "$$id"; $(BIN)/holdfast reproduce $$id --scale smoke --quiet --out "$$out/$$id" $(ARGS) || exit 1; \
+	done
 
 lint: lint-style lint-types lint-imports  ## everything that is checked without running
 

@@ -15,21 +15,21 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads do not survive a fork: workers would hang
 
 if TYPE_CHECKING:
-    from holdfast.api import Comparison, compare, load, method, net, protocol, run, run_cells, stream, sweep
+    from holdfast.api import Comparison, compare, load, method, net, protocol, run, run_cells, stream, sweep, tune
     from holdfast.engine import Growing, Memory, Net
     from holdfast.errors import BadInput, PastDataError, RunFailed
     from holdfast.estimator import ContinualClassifier
     from holdfast.methods import Learner
     from holdfast.metrics import interval
-    from holdfast.sweeps import Cell
+    from holdfast.sweeps import Cell, Choice
     from holdfast.types import Batch, Record, Stream, StreamInfo, Task
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "BadInput", "Batch", "Cell", "Comparison", "ContinualClassifier", "Growing", "Learner", "Memory", "Net",
+    "BadInput", "Batch", "Cell", "Choice", "Comparison", "ContinualClassifier", "Growing", "Learner", "Memory", "Net",
     "PastDataError", "Record", "RunFailed", "Stream", "StreamInfo", "Task", "compare", "interval", "load", "method",
-    "net", "protocol", "run", "run_cells", "stream", "sweep",
+    "net", "protocol", "run", "run_cells", "stream", "sweep", "tune",
 ]  # fmt: skip
 
 _ROOMS = ("errors", "types", "api", "methods", "engine", "estimator", "metrics", "sweeps")  # where public names live

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,10 +17,13 @@ from holdfast.settings import faults_in, hints
 from holdfast.streams import streams
 from holdfast.sweeps import (
     Cell,
+    Choice,
     Failure,
+    Grid,
     NetLike,
     Plan,
     Watcher,
+    choose,
     claim,
     claim_sweep,
     execute,
@@ -28,8 +31,11 @@ from holdfast.sweeps import (
     locked,
     on_ray,
     plan,
+    read_cells,
+    read_failures,
     read_records,
     read_sweep,
+    trials,
     versions,
     write_text,
 )
@@ -180,6 +186,33 @@ def run_sweep(
         return comparison
 
 
+def tune(
+    method: str | Learner | type[Learner],
+    stream: str | Stream,
+    grid: Grid,
+    net: str | NetLike = "mlp",
+    protocol: str | Protocol = "online",
+    seed: int = 0,
+    device: str = "auto",
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    watch: Watcher | None = None,
+) -> Tuned:
+    """Choose settings from a grid: the highest ACC on the tasks' validation parts after the whole stream.
+
+    A run that diverges counts as the worst. The choice is noted as `val:stream`: it uses later tasks' data, which the
+    audit card says, and the trials count in the cost of the result.
+
+    >>> tuned = tune("ewc", stream("rotated", tasks=2, examples=50, val=0.1), {"strength": [1.0, 1e9]}, jobs=1)
+    >>> tuned.choice.settings, tuned.run().settings["strength"]["chosen_by"]
+    ({'strength': 1.0}, 'val:stream')
+    """
+    cell = Cell(as_method(method), as_stream(stream), as_net(net), as_protocol(protocol), seed, device, reseed=False)
+    cells = trials(cell, grid)
+    found = run_cells(cells, None if out is None else Path(out), jobs, watch)
+    return Tuned(choose(grid, found.in_order(cells)), cell)
+
+
 def run_cells(
     cells: Sequence[Cell],
     out: Path | None = None,
@@ -217,7 +250,7 @@ def _executed(
         else:
             results = on_ray.execute_on_ray(cells, out, on, jobs, told)
     records = tuple(r for r in results if isinstance(r, Record))
-    finished = tuple(c for c, r in zip(cells, results, strict=True) if isinstance(r, Record))
+    finished = tuple(c.name for c, r in zip(cells, results, strict=True) if isinstance(r, Record))
     return Comparison(records, tuple(r for r in results if isinstance(r, Failure)), finished)
 
 
@@ -227,12 +260,18 @@ class Comparison:
 
     records: tuple[Record, ...]
     failures: tuple[Failure, ...] = ()
-    cells: tuple[Cell, ...] = ()  # of the records, in their order; none where they were read from a folder
+    names: tuple[str, ...] = ()  # of the records' cells, in their order
+
+    def in_order(self, cells: Sequence[Cell]) -> list[Record | None]:
+        """The records of these cells; None for one that failed."""
+        records = dict(zip(self.names, self.records, strict=True))
+        return [records.get(cell.name) for cell in cells]
 
     @classmethod
     def read(cls, folder: str | Path) -> Comparison:
         """The finished records of an output folder, of a store, or of one of its sweeps."""
-        return cls(tuple(read_records(Path(folder))))
+        cells = read_cells(Path(folder))
+        return cls(tuple(cells.values()), tuple(read_failures(Path(folder))), tuple(cells))
 
     def keep(self, folder: Path) -> None:
         """Write summary.json and report.html."""
@@ -244,12 +283,21 @@ class Comparison:
         failed = [{"cell": f.cell, "reason": f.reason} for f in self.failures]
         return {**metrics.summarise(self.records), **({"failed": failed} if failed else {})}
 
-    def report(self, path: str | Path, title: str | None = None) -> Path:
+    def report(
+        self, path: str | Path, title: str | None = None, reproduction: report.Reproduction | None = None
+    ) -> Path:
         """Write the HTML report: one self-contained file."""
         if not self.records:
             raise RunFailed("no run finished, so there is nothing to report")
-        report.write(self.records, Path(path), title or "Holdfast report")
-        return Path(path)
+        runs = reproduction.runs if reproduction else {}
+        return report.write(
+            self.records,
+            Path(path),
+            title or "Holdfast report",
+            names=[runs.get(name, "") for name in self.names] if runs else (),
+            failures={f"{runs.get(f.cell, '')} {f.cell}".strip(): f.reason for f in self.failures},
+            reproduction=reproduction,
+        )
 
     def latex(self) -> str:
         return report.latex(self.records)
@@ -265,6 +313,19 @@ def load(folder: str | Path, rows: Literal["runs", "scores"] = "runs") -> pandas
     `load(DIR).groupby("label")["acc"].mean()`; the columns are those of `holdfast export DIR --csv`.
     """
     return metrics.frame(read_records(Path(folder)), rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """A method with the settings that validation chose, ready to run."""
+
+    choice: Choice
+    cell: Cell
+
+    def run(self, seed: int | None = None, watch: Watch | None = None) -> Record:
+        """Run it on the stream as given, scored on its tests; the seed sets weights, batches and the learner."""
+        cell = self.choice.applied(self.cell)
+        return replace(cell, seed=cell.seed if seed is None else seed).run(watch)
 
 
 def _every_faults(steps: Any) -> list[str]:

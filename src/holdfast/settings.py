@@ -6,6 +6,7 @@ written as types, e.g. `strength: NonNegative = 10.0  # λ`.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import importlib
 import inspect
@@ -184,6 +185,18 @@ def make(cls: type[T], values: Mapping[str, Any], owner: str) -> T:
 def choose(spec: Any, chosen_by: Mapping[str, str]) -> None:
     """Note who chose these settings of `spec`, and from what."""
     object.__setattr__(spec, "_chosen_by", {**vars(spec).get("_chosen_by", {}), **chosen_by})
+
+
+def changed(spec: T, values: Mapping[str, Any], chosen_by: str, owner: str) -> T:
+    """A copy of `spec` with other settings, and a note who chose them."""
+    faults = faults_in(type(spec), values, owner)
+    if faults:
+        raise BadInput(*faults)
+    made, kinds = copy.copy(spec), hints(type(spec))
+    for name, value in values.items():
+        object.__setattr__(made, name, fit(kinds[name], value))
+    choose(made, dict.fromkeys(values, chosen_by))
+    return made
 
 
 def settings_of(spec: Any) -> dict[str, Any]:

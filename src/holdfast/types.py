@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -147,6 +148,12 @@ class Stream:
     def scenario(self) -> Scenario:
         return self.info.scenario
 
+    def held_out(self) -> Stream:
+        """The same stream scored on each task's validation part; its test parts are out of reach."""
+        tasks = tuple(replace(task, test=task.val) for task in self.tasks)
+        settings = {**self.settings, "scored_on": "val"}
+        return replace(self, tasks=tasks, settings=settings, reseed=partial(_reseed_held_out, self.reseed))
+
     def to(self, device: torch.device) -> Stream:
         moved: dict[int, Tensor] = {}
         tasks = tuple(
@@ -166,6 +173,10 @@ class Stream:
     def __repr__(self) -> str:
         words = ", ".join(f"{k}={v!r}" for k, v in self.settings.items() if v is not None)
         return f"stream({self.name!r}, {words}, seed={self.seed})"
+
+
+def _reseed_held_out(reseed: Callable[[int], Stream], seed: int) -> Stream:
+    return reseed(seed).held_out()
 
 
 @dataclass(frozen=True, eq=False)

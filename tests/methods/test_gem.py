@@ -69,3 +69,15 @@ def test_gem_beats_finetune_on_rotated_digits():
 def test_shares_of_an_unknown_number_of_tasks_shrink():
     record = hf.run(hf.method("gem", total=60), hf.stream("rotated", tasks=4, examples=100), seed=0)
     assert record.card["no_old_data"]["value"] == 60
+
+
+@pytest.mark.parametrize("scenario", ["domain", "task"])
+@pytest.mark.parametrize("method", ["gem", "ewc"])
+def test_task_by_task_as_the_authors_compute_it_gives_the_same_result(method, scenario):
+    stream = hf.stream("rotated", tasks=4, examples=60, scenario=scenario)
+    if scenario == "task":
+        stream = hf.stream("split", tasks=4, examples=60, scenario=scenario)
+    fields = {"gem": {"memories": 20}, "ewc": {"strength": 5.0}}[method]
+    runs = [hf.run(hf.method(method, one_by_one=one, **fields), stream, seed=1) for one in (False, True)]
+    assert runs[0].acc == pytest.approx(runs[1].acc, abs=0.01)
+    assert np.abs(runs[0].R - runs[1].R).max() < 0.05

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ import pytest
 import holdfast as hf
 from holdfast import papers
 from holdfast.cli import main
-from holdfast.papers import gem
-from holdfast.papers.base import SCALES, Recipe, judged
+from holdfast.papers.base import SCALES, Entry, Recipe, judged
+from holdfast.papers.gem import cifar, table2
+from holdfast.papers.gem.table3 import emulated_score, measured
 
 RECIPES = [item.recipe for item in papers.contents() if item.recipe is not None]
 
@@ -36,6 +38,40 @@ def test_table3_is_transcribed_from_the_paper():
     assert ("single, shuffled data", "1 epoch", "bwt") not in cells and len(cells) == 33
 
 
+def test_table1_is_shown_as_multiples_of_the_plain_predictors_time():
+    recipe = papers.find("gem/table1")
+    cells = {(c["row"], c["column"]): c for c in recipe.published}
+    assert cells["permutations", "EWC"]["published"] == pytest.approx(179 / 11)
+    assert cells["rotations", "GEM"]["published_seconds"] == 135 and cells["rotations", "single"]["published"] == 1
+
+    def timed(*seconds):
+        return [SimpleNamespace(resources={"train_seconds": [s / 2, s / 2], "trials": {"seconds": 9}}) for s in seconds]
+
+    found = {("rotations", "single", False): timed(2, 4), ("rotations", "GEM", False): timed(6, 8)}
+    assert recipe.measure(found, "rotations", "GEM", "time", False) == [3.0, 2.0]
+    assert recipe.measure(found, "rotations", "GEM", "time", True) is None
+    assert recipe.measure(found, "permutations", "GEM", "time", False) is None
+
+
+def test_table2_has_the_papers_sizes_at_full_scale_and_smaller_ones_below():
+    assert tuple(map(str, cifar.SIZES["full"].memories)) == table2.COLUMNS
+    entries = {(e.row, e.column): e for e in papers.find("gem/table2").entries("smoke")}
+    sizes = list(cifar.SIZES["smoke"].memories)
+    assert [int(e.setting.split()[0]) for e in entries.values() if e.row == "iCARL"] == sizes == sorted(sizes)
+    assert [e.method.memories for e in entries.values() if e.row == "iCARL"] == sizes
+    tasks = len(entries["GEM", "200"].stream)
+    assert [e.method.memories for e in entries.values() if e.row == "GEM"] == [size // tasks for size in sizes]
+    assert [place for place, e in entries.items() if e.tunes] == [("single", "0"), ("GEM", "200"), ("iCARL", "200")]
+
+
+def test_a_number_measured_under_another_setting_is_neither_within_nor_out():
+    cell = {"row": "a", "column": "c", "metric": "acc", "published": 0.5, "tolerance": 0.1}
+    entry = SimpleNamespace(row="a", column="c", setting="100 run")
+    recipe = Recipe("x/y", "t", {}, {}, lambda scale: [], lambda *place: [0.5], (cell, {**cell, "published": None}))
+    assert [c["within"] for c in judged(recipe, {}, "laptop", [entry])] == [None, None]
+    assert [c["within"] for c in judged(recipe, {}, "laptop")] == [True, None]
+
+
 def test_a_cell_is_judged_by_its_tolerance_and_on_the_number_it_names():
     cells = (
         {"row": "a", "column": "c", "metric": "acc", "published": 0.5, "tolerance": 0.02, "judged": True},
@@ -57,18 +93,80 @@ def test_a_cell_is_judged_by_its_tolerance_and_on_the_number_it_names():
 def test_the_authors_scoring_drops_a_sample_and_divides_by_t():
     record = hf.run("finetune", hf.stream("rotated", tasks=3, examples=100))
     last = [int(p[-1, -1] == y[-1]) / len(y) for p, y in zip(record.predictions, record.labels, strict=True)]
-    assert gem._emulated(record, "acc") == pytest.approx(record.acc - np.mean(last))
-    assert gem._emulated(record, "bwt") == pytest.approx(record.bwt * 2 / 3, abs=0.01)
+    assert emulated_score(record, "acc") == pytest.approx(record.acc - np.mean(last))
+    assert emulated_score(record, "bwt") == pytest.approx(record.bwt * 2 / 3, abs=0.01)
+    assert emulated_score(record, "fwt") == pytest.approx(record.fwt * 2 / 3, abs=0.01)
 
 
-def test_reproduce_prints_the_contract(tmp_path, capsys):
-    assert main(["reproduce", "gem/table3", "--scale", "smoke", "--json", "--quiet", "--out", str(tmp_path / "o")]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert (result["id"], result["scale"]) == ("gem/table3", "smoke")
+def reproduce(id, out, capsys, *more, code=0) -> dict:
+    command = ["reproduce", id, "--scale", "smoke", "--json", "--quiet", "--jobs", "1", "--out", str(out), *more]
+    assert main(command) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def check_contract(result: dict, id: str) -> None:
+    assert (result["id"], result["scale"]) == (id, "smoke")
     wanted = {"row", "column", "metric", "published", "measured", "low", "high", "tolerance", "within", "emulated"}
     assert all(wanted <= set(cell) for cell in result["cells"])
-    assert all(cell["measured"] is not None for cell in result["cells"])
-    assert json.loads((tmp_path / "o" / "reproduction.json").read_text()) == result
+    assert all(cell["measured"] is not None and cell["scenario"] for cell in result["cells"])
+
+
+def test_reproduce_prints_the_contract_and_writes_the_report(tmp_path, capsys):
+    out = tmp_path / "o"
+    result = reproduce("gem/table1", out, capsys)
+    check_contract(result, "gem/table1")
+    assert json.loads((out / "reproduction.json").read_text()) == result
+    assert all(cell["emulated"] for cell in result["cells"] if cell["column"] in ("EWC", "GEM"))
+    page = (out / "report.html").read_text()
+    assert "<h2>Published and measured</h2>" in page and "rotations, GEM (authors’ way)" in page
+    (out / "report.html").unlink()
+    assert main(["report", str(out)]) == 0
+    assert (out / "report.html").read_text() == page
+    (out / "reproduction.json").write_text("[]")
+    assert main(["report", str(out)]) == 2
+    assert "not one of Holdfast's" in capsys.readouterr().err
+
+
+def test_a_grid_is_tried_once_and_its_choice_is_told(tmp_path, capsys, monkeypatch):
+    def entries(scale):
+        stream = hf.stream("rotated", tasks=2, examples=40, test_examples=50, val=0.1)
+        grid = {"strength": (1e30, 1.0), "protocol.lr": (0.1,)}
+        same = (hf.method("ewc"), stream, hf.net("mlp"), hf.protocol("online"))
+        return [Entry("EWC", "1", *same, grid=grid), Entry("EWC", "2", *same, grid=grid, tuned_at="1")]
+
+    cells = tuple({"row": "EWC", "column": c, "metric": "acc", "published": None} for c in "12")
+    recipe = Recipe("x/y", "t", {}, {}, entries, measured, cells, seeds={"smoke": 2})
+    monkeypatch.setattr(papers, "find", lambda id: recipe)
+    out = tmp_path / "o"
+    result = reproduce("x/y", out, capsys)
+    (choice,) = result["choices"]
+    assert choice["chosen"] == {"strength": 1.0, "protocol.lr": 0.1} and choice["trials"][0]["acc"] is None
+    assert choice["runs"] == 2 and choice["seconds"] > 0
+    records = hf.load(out).records
+    assert len(records) == 2 and all(r.settings["strength"]["chosen_by"] == "val:stream" for r in records)
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("record.json")}
+    assert len(before) == 3 and reproduce("x/y", out, capsys) == result
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("record.json")} == before
+    assert reproduce("x/y", out, capsys, "--fresh")["choices"][0]["chosen"] == choice["chosen"]
+    assert {path.stat().st_mtime_ns for path in out.rglob("record.json")}.isdisjoint(before.values())
+
+
+def test_a_place_whose_trials_all_fail_is_left_out(tmp_path, capsys, monkeypatch):
+    stream = hf.stream("rotated", tasks=2, examples=40, test_examples=50, val=0.1)
+    rest = (stream, hf.net("mlp"), hf.protocol("online"))
+    lost = Entry("EWC", "1", hf.method("ewc"), *rest, grid={"strength": (1e30,)})
+    entries = [lost, Entry("single", "1", hf.method("finetune"), *rest)]
+    cells = tuple({"row": row, "column": "1", "metric": "acc", "published": None} for row in ("EWC", "single"))
+    recipe = Recipe("x/y", "t", {}, {}, lambda scale: entries, measured, cells, seeds={"smoke": 1})
+    monkeypatch.setattr(papers, "find", lambda id: recipe)
+    result = reproduce("x/y", tmp_path / "o", capsys, code=1)
+    assert [cell["measured"] is None for cell in result["cells"]] == [True, False]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.id)
+def test_every_recipe_runs_at_its_smallest(recipe, tmp_path, capsys):
+    check_contract(reproduce(recipe.id, tmp_path / "o", capsys), recipe.id)
 
 
 def test_mistakes_are_told_together(capsys, tmp_path):

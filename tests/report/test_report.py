@@ -186,6 +186,13 @@ def test_many_tasks_are_drawn_without_numbers(fake):
     assert [trace.type for trace in plots.heat_map(group).data] == ["heatmap"]
 
 
+@pytest.mark.parametrize("tasks", [1, 2, 10, 11, 12, 20, 23, 50, 100, 1000])
+def test_ticks_are_few_and_have_the_first_and_the_last_task(tasks):
+    ticks = plots.task_ticks(tasks)
+    assert ticks[0] == 1 and ticks[-1] == tasks and ticks == sorted(set(ticks)) and len(ticks) <= 10
+    assert plots.task_ticks(20) == [1, 5, 10, 15, 20]
+
+
 def test_curves_are_means_over_the_tasks_seen_so_far(fake):
     runs = [fake("gem", seed=s) for s in range(3)]
     arenas = metrics.arenas(metrics.group(runs))
@@ -258,6 +265,71 @@ def test_numbers_read_well():
     assert [words.in_bytes(n) for n in (0, 999, 1000, 999_900, 2.5e9)] == ["0 B", "999 B", "1 kB", "1 MB", "2.5 GB"]
     assert (words.in_bytes(1e-12), words.in_seconds(-0.002), words.in_seconds(1e-15)) == ("0 B", "−2 ms", "0 s")
     assert [words.in_seconds(n) for n in (0, 0.0034, 90, 150, 7300)] == ["0 s", "3.4 ms", "90 s", "2.5 min", "2.03 h"]
+
+
+def test_failed_runs_are_told(fake):
+    page = Page(report.html([fake("gem")], failures={"ewc-s0-ab12": f"the loss became inf {EVIL}"}))
+    assert "Failed runs" in page.text and f"ewc-s0-ab12 the loss became inf {EVIL}" in page.text
+    assert len(page.scripts) == 2
+    assert "Failed runs" not in report.html([fake("gem")])
+
+
+def test_names_replace_labels_where_they_tell_the_groups_apart(fake):
+    runs = [fake("gem", seed=s) for s in range(2)] + [fake("finetune", seed=s) for s in range(2)]
+    assert [g.label for g in metrics.group(runs, ["A, 1", "A, 1", "B, 1", "B, 1"])] == ["A, 1", "B, 1"]
+    assert [g.label for g in metrics.group(runs, ["A", "A", "A", "A"])] == ["gem", "finetune"]
+    assert [g.label for g in metrics.group(runs, ["A", "A", "", ""])] == ["gem", "finetune"]
+
+
+def test_many_protocols_share_a_line(fake):
+    runs = [
+        fake(m, protocol={"name": "online", "lr": lr, "batch": 10}, settings={})
+        for m, lr in (("gem", 0.1), ("ewc", 0.01), ("finetune", 0.003))
+    ]
+    assert "Protocol online: lr 0.1 or 0.01 or 0.003, batch 10" in Page(report.html(runs)).text
+
+
+def number(**values) -> dict:
+    usual = {"row": "GEM", "column": "1 epoch", "metric": "acc", "published": 0.86, "measured": 0.8631, "low": 0.85,
+             "high": 0.876, "tolerance": 0.02, "within": True, "emulated": None, "judged": True,
+             "scenario": "domain, task label hidden"}  # fmt: skip
+    return usual | values
+
+
+LINES = {"kind": "lines", "title": "First task", "axis": "after task", "x": [1, 2, 3]}
+SERIES = {"name": "GEM", "scenario": "domain, task label hidden", "mean": [0.9, 0.8, 0.7]}
+
+
+def test_a_reproduction_stands_on_the_page_as_published_and_measured(fake):
+    cells = [
+        number(),
+        number(row="EWC", measured=0.5, low=None, high=None, emulated=0.55, within=False),
+        number(row=EVIL, published=None, within=None, tolerance=None, judged=False, metric="seconds"),
+    ]
+    choices = [
+        {"place": "EWC", "chosen": {"strength": 3.0}, "seconds": 12.0, "flops": 2e9,
+         "trials": [{"settings": {"strength": 3.0}, "acc": 0.5}, {"settings": {"strength": 30.0}, "acc": None}]}
+    ]  # fmt: skip
+    bars = {"kind": "bars", "title": EVIL, "axis": "", "x": ["ACC"], "series": [
+        {"name": "GEM", "scenario": EVIL, "mean": [0.5], "low": [None], "high": [None]}]}  # fmt: skip
+    lines = {**LINES, "series": [{**SERIES, "low": [0.8, 0.7, 0.6], "high": [1.0, 0.9, 0.8]}]}
+    made = report.Reproduction("gem/table3", "ACC/BWT", "laptop", cells, [f"A note {EVIL}"], choices, [bars, lines])
+    text = report.html([fake("gem")], reproduction=made)
+    page = Page(text)
+    assert "1 of 2 judged numbers are within" in page.text
+    assert "GEM 1 epoch ACC domain task label hidden 0.86 0.863 ± 0.013 – ✓ yes ± 0.02" in page.text
+    assert "EWC 1 epoch ACC domain task label hidden 0.86 0.500 0.550 ✕ no ± 0.02" in page.text
+    assert f"A note {EVIL}" in page.text and EVIL not in text and len(page.scripts) == 2
+    assert "strength: 3 → 0.500; strength: 30 → failed 2 12 s 2 G" in page.text
+    assert [len(figure["data"]) for figure in page.figures[:2]] == [1, 2]
+
+
+def test_a_reproduction_is_read_back_or_refused():
+    made = report.Reproduction("a/b", "t", "smoke", [number()])
+    assert report.Reproduction.read(dataclasses.asdict(made)) == made
+    for spoiled in ({}, {**dataclasses.asdict(made), "cells": [{}]}, {**dataclasses.asdict(made), "figures": [{}]}):
+        with pytest.raises(BadInput, match="not one of Holdfast's"):
+            report.Reproduction.read(spoiled)
 
 
 def test_a_network_given_as_a_module_is_named_not_printed(fake):

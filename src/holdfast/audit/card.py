@@ -14,7 +14,7 @@ Line = dict[str, Any]  # label, value, unit, met, note
 CONFIDENT = 0.5  # of the largest possible entropy: below it predictions on unseen tasks count as confident
 FLAT = 0.1  # a cost is constant when it grows by less than this share over the whole stream
 FLAT_SECONDS = 0.5  # the same for seconds, which are noisy
-PEEKING = ("test:",)  # choices made on these data could not be made in practice
+PEEKING = ("test:", "val:stream")  # choices made on these data, tests or later tasks, could not be made in practice
 
 
 def card(

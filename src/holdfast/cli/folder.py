@@ -11,7 +11,7 @@ from pathlib import Path
 from holdfast.errors import BadInput
 from holdfast.protocols import name_of
 from holdfast.sweeps import Cell
-from holdfast.sweeps.store import LOCK, OURS, refuse_foreign
+from holdfast.sweeps.store import LOCK, OURS, TRIALS, refuse_foreign
 
 LONG = 40  # characters of joined method names
 
@@ -31,7 +31,7 @@ def faults(folder: Path, fresh: bool) -> list[str]:
     closed = unwritable(folder)
     if closed:
         return closed
-    if not folder.is_dir() or not any(folder.iterdir()):
+    if not folder.is_dir() or all(path.name == TRIALS for path in folder.iterdir()):
         return []
     try:
         refuse_foreign(folder)
@@ -55,6 +55,8 @@ def unwritable(folder: Path) -> list[str]:
 
 def clear(folder: Path) -> None:
     """Throw away what an output folder holds; experiment.json goes last, so that a second try is possible."""
+    if folder.name != TRIALS:
+        clear(folder / TRIALS)
     if not (folder / "experiment.json").is_file():
         return
     for path in sorted(folder.iterdir(), key=lambda p: p.name == "experiment.json"):

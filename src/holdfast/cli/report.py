@@ -15,6 +15,7 @@ def report(
     """Write the HTML report of the output folder DIR anew, from its records."""
     from holdfast.api import Comparison
     from holdfast.cli.folder import unwritable
+    from holdfast.cli.reproduction import kept
     from holdfast.errors import BadInput
 
     target = Path(folder) / "report.html" if out is None else Path(out)
@@ -23,4 +24,6 @@ def report(
     comparison = Comparison.read(folder)
     if faults := unwritable(target.parent):
         raise BadInput(*faults)
-    print(f"report: {comparison.report(target).resolve()}")
+    reproduction = kept(Path(folder))
+    title = f"{reproduction.id}: {reproduction.title}" if reproduction else None
+    print(f"report: {comparison.report(target, title, reproduction).resolve()}")

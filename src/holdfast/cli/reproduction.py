@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from holdfast import papers
 from holdfast.api import Comparison
@@ -15,10 +17,15 @@ from holdfast.cli import folder
 from holdfast.cli.experiment import Execution
 from holdfast.cli.perform import Output, run_kept
 from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json, tell
-from holdfast.errors import BadInput
+from holdfast.errors import BadInput, RunFailed
+from holdfast.report.reproduction import COLUMNS, Reproduction, rows
 from holdfast.settings import Count, make
-from holdfast.sweeps import Cell, write_text
-from holdfast.sweeps.store import dumps
+from holdfast.sweeps import Choice, choose, trials, write_text
+from holdfast.sweeps.store import TRIALS, dumps
+from holdfast.types import Record
+
+FILE = "reproduction.json"
+Place = tuple[str, str, bool]  # row, column, emulated
 
 
 @dataclass(frozen=True)
@@ -66,23 +73,52 @@ def reproduce_one(id: str, scale: str, seeds: str | None, jobs: str | None, outp
         raise BadInput(*found)
     entries = recipe.entries(size.scale)
     numbers = range(size.seeds or recipe.seeds[size.scale])
-    cells = [entry.cell(seed) for entry in entries for seed in numbers]
-    home = folder.default(cells) if output.out is None else Path(output.out)
-    comparison = run_kept(cells, Execution(jobs=size.jobs), home, output)
+    home = folder.default([e.cell(0) for e in entries]) if output.out is None else Path(output.out)
+    if output.fresh:
+        folder.clear(home)
+    choices = _choices(entries, size.jobs, home, output)
+    if choices is None:
+        return INTERRUPTED
+    chosen = [entry.chosen(choices) for entry in entries]
+    entries = [entry for entry in chosen if entry is not None]
+    cells = {cell.name: cell for entry in entries for cell in map(entry.cell, numbers)}
+    comparison = run_kept(list(cells.values()), Execution(jobs=size.jobs), home, replace(output, fresh=False))
     if comparison is None:
         return INTERRUPTED
-    by_place = _by_place(entries, cells, comparison)
-    judged = papers.judged(recipe, by_place, size.scale)
-    result = {"id": recipe.id, "scale": size.scale, "cells": judged}
-    write_text(home / "reproduction.json", dumps(result))
+    by_place = _by_place(entries, numbers, comparison)
+    reproduction = Reproduction(
+        id=recipe.id,
+        title=recipe.title,
+        scale=size.scale,
+        cells=papers.judged(recipe, by_place, size.scale, entries),
+        notes=[note for note in (recipe.said.get(size.scale, ""), *recipe.notes) if note],
+        choices=[_told(entry) for entry in entries if entry.choice and entry.tunes],
+        figures=[asdict(figure) for figure in recipe.figures(by_place)] if recipe.figures else [],
+        runs={entry.cell(seed).name: entry.label for entry in entries for seed in numbers},
+    )
+    write_text(home / FILE, dumps(asdict(reproduction)))
+    if comparison.records:
+        comparison.report(home / "report.html", f"{recipe.id}: {recipe.title}", reproduction)
     if output.json:
-        print_json(result)
+        print_json(asdict(reproduction))
     elif not output.quiet:
-        _print(recipe, judged)
+        _print(reproduction)
     complain(*(f"{failure.cell} failed: {failure.reason}" for failure in comparison.failures))
     if not output.quiet:
         tell(f"report: {(home / 'report.html').resolve()}")
-    return FAILED if comparison.failures else 0
+    return FAILED if comparison.failures or None in chosen else 0
+
+
+def kept(home: Path) -> Reproduction | None:
+    """What an output folder has reproduced; None where it belongs to another command."""
+    path = home / FILE
+    if not path.is_file():
+        return None
+    try:
+        values = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path} cannot be read: {error}") from error
+    return Reproduction.read(values if isinstance(values, dict) else {})
 
 
 def _given(scale: str, seeds: str | None, jobs: str | None) -> dict[str, str]:
@@ -90,14 +126,43 @@ def _given(scale: str, seeds: str | None, jobs: str | None) -> dict[str, str]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _by_place(entries: list[papers.Entry], cells: list[Cell], comparison: Comparison) -> dict[Any, Any]:
+def _choices(entries: list[papers.Entry], jobs: int | None, home: Path, output: Output) -> dict[Place, Choice] | None:
+    """What the grids of these entries choose, from trials kept in a folder of their own; None when interrupted."""
+    tuned = [entry for entry in entries if entry.tunes]
+    by_entry = [trials(entry.cell(0), entry.grid) for entry in tuned]
+    if not tuned:
+        return {}
+    if (home / "experiment.json").exists() and not (home / TRIALS).exists():
+        raise BadInput(f"{home} holds another experiment; choose another --out, or --fresh to start over")
+    if not output.quiet:
+        tell(f"choosing settings on validation data: {sum(map(len, by_entry))} trials")
+    cells = {cell.name: cell for mine in by_entry for cell in mine}
+    comparison = run_kept(list(cells.values()), Execution(jobs=jobs), home / TRIALS, replace(output, fresh=False))
+    if comparison is None:
+        return None
+    choices: dict[Place, Choice] = {}
+    for entry, mine in zip(tuned, by_entry, strict=True):
+        try:
+            choices[entry.row, entry.column, entry.emulated] = choose(entry.grid, comparison.in_order(mine))
+        except RunFailed as error:
+            complain(f"{entry.label}: {error}")
+    return choices
+
+
+def _told(entry: papers.Entry) -> dict[str, Any]:
+    """A choice as reproduction.json has it."""
+    choice = entry.choice
+    assert choice is not None
+    tried = [{"settings": dict(trial.settings), "acc": trial.acc} for trial in choice.trials]
+    return {"place": entry.label, "chosen": dict(choice.settings), **choice.cost, "trials": tried}
+
+
+def _by_place(entries: list[papers.Entry], seeds: range, comparison: Comparison) -> dict[Place, list[Record]]:
     """Records by row, column and whether emulated; a place with a failed run has none."""
-    records = dict(zip((cell.name for cell in comparison.cells), comparison.records, strict=True))
-    per_entry = len(cells) // len(entries)
     places = {}
-    for i, entry in enumerate(entries):
-        mine = [records.get(cell.name) for cell in cells[i * per_entry : (i + 1) * per_entry]]
-        if all(record is not None for record in mine):
+    for entry in entries:
+        mine = [record for record in comparison.in_order([entry.cell(seed) for seed in seeds]) if record is not None]
+        if len(mine) == len(seeds):
             places[entry.row, entry.column, entry.emulated] = mine
     return places
 
@@ -113,38 +178,25 @@ def _row(item: papers.Item) -> dict[str, Any]:
     }
 
 
-def _print(recipe: papers.Recipe, cells: list[dict[str, Any]]) -> None:
-    table = Table(title=f"{recipe.id}: {recipe.title}", title_justify="left", box=None, pad_edge=False)
-    for column in ("row", "column", "metric"):
+def _print(reproduction: Reproduction) -> None:
+    title = f"{reproduction.id}: {reproduction.title} ({reproduction.scale})"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for column in ("row", "column", "metric", "scenario"):
         table.add_column(column)
-    for column in ("published", "measured", "authors' way", "within tolerance?"):
+    for column in COLUMNS:
         table.add_column(column, justify="right")
-    for cell in cells:
-        table.add_row(
-            cell["row"], cell["column"], cell["metric"], f"{cell['published']:g}", _measured(cell),
-            "–" if cell["emulated"] is None else f"{cell['emulated']:.3f}", _verdict(cell),
-        )  # fmt: skip
+    for row in rows(reproduction):
+        verdict = f"{row.verdict} ({row.judged})" if row.judged and row.verdict != "–" else row.verdict
+        column = f"{row.column} [{row.setting}]" if row.setting else row.column
+        numbers = (row.published, f"{row.measured} {row.half}".rstrip(), row.theirs)
+        table.add_row(*map(Text, (row.row, column, row.metric, row.scenario, *numbers, verdict)))
     console = _console()
     console.print(table)
-    for note in recipe.notes:
-        console.print(f"- {note}")
+    for note in reproduction.notes:
+        console.print(Text(f"- {note}"))
 
 
 def _console() -> Console:
     """Wide enough for our tables where the output is no terminal."""
     console = Console(soft_wrap=True)
     return console if console.is_terminal else Console(soft_wrap=True, width=140)
-
-
-def _measured(cell: dict[str, Any]) -> str:
-    if cell["measured"] is None:
-        return "–"
-    half = "" if cell["low"] is None else f" ± {(cell['high'] - cell['low']) / 2:.3f}"
-    return f"{cell['measured']:.3f}{half}"
-
-
-def _verdict(cell: dict[str, Any]) -> str:
-    if cell["within"] is None:
-        return "–"
-    word = "yes" if cell["within"] else "no"
-    return f"{word} (± {cell['tolerance']:g})" if cell["judged"] else f"{word} (not judged)"

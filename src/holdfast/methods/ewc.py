@@ -36,16 +36,24 @@ class EWC(Learner):
     strength: NonNegative = 10.0  # λ
     samples: Count = 200  # examples behind each Fisher estimate
     labels: Labels = "sampled"  # whose gradient is squared: the true, the predicted, or a sampled label
+    one_by_one: bool = False  # a penalty per past task, as paper 002's authors do: the same result, slower
     emulate: Literal["none", "batch mean"] = "none"  # paper 002's code squares the gradient of the batch's mean loss
 
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
         super().start(net, optimiser, info, rng)
         self.importance = torch.zeros_like(net.theta.detach())  # A = Σ_k F_k, (P,)
         self.anchored = torch.zeros_like(net.theta.detach())  # B = Σ_k F_k θ*_k, (P,)
+        self.apart: list[list[Tensor]] = []  # F_k and θ*_k of every task, where they are not summed
 
     def observe(self, batch: Batch) -> Tensor:
-        pull = quadratic(self.net.theta, self.importance, self.anchored)
-        return self.descend(self.cross_entropy(batch) + self.strength * pull)
+        return self.descend(self.cross_entropy(batch) + self.strength * self.pull())
+
+    def pull(self) -> Tensor:
+        """½ Σ_k Σ_i F_ki (θ_i − θ*_ki)², up to a constant."""
+        θ = self.net.theta
+        if self.one_by_one:
+            return sum(((F * (θ - old) ** 2).sum() / 2 for F, old in self.apart), torch.zeros((), device=θ.device))
+        return quadratic(θ, self.importance, self.anchored)
 
     def finish(self, train: Lease) -> None:
         batch = self.sample(train, self.samples)
@@ -55,5 +63,8 @@ class EWC(Learner):
             F = g**2  # not the Fisher information: it shrinks as the batch grows
         else:
             F = fisher(self.net, batch, allowed, self.labels, self.rng)
+        if self.one_by_one:
+            self.apart.append([F, self.net.theta.detach().clone()])
+            return
         self.importance += F
         self.anchored += F * self.net.theta.detach()

@@ -35,6 +35,7 @@ class GEM(Learner):
 
     memories: Count = 256  # stored examples per task
     margin: NonNegative = 0.5  # γ: lower bound of the dual variables, which favours backward transfer
+    one_by_one: bool = False  # a backward pass per past task, as the authors do: the same result, slower
     total: Count | None = None  # instead of `memories`: stored examples in all, shared by the tasks so far
 
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
@@ -48,10 +49,17 @@ class GEM(Learner):
         loss = self.gradient(batch)
         past = self.memory.past()
         if past:
-            G = torch.cat([self.net.gradients(x, y, self.allowed(tasks)) for x, y, tasks in past])  # (K, P)
+            G = torch.cat([self._gradients(*block) for block in past])  # (K, P)
             self.net.grad.copy_(project(self.net.grad, G, self.margin))
         self.optimiser.step(self.net)
         return loss
+
+    def _gradients(self, x: Tensor, y: Tensor, tasks: Tensor) -> Tensor:
+        """g_k of these tasks; x (K, m, *shape), y (K, m), tasks (K,)."""
+        if not self.one_by_one:
+            return self.net.gradients(x, y, self.allowed(tasks))
+        each = (slice(k, k + 1) for k in range(len(tasks)))
+        return torch.cat([self.net.gradients(x[k], y[k], self.allowed(tasks[k])) for k in each])
 
 
 def project(g: Tensor, G: Tensor, margin: float = 0.0) -> Tensor:

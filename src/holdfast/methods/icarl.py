@@ -43,8 +43,9 @@ class ICaRL(Learner):
 
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
         super().start(net, optimiser, info, rng)
-        if self.memories < info.classes:
-            raise BadInput(f"memories of method 'icarl' must be at least one per class, {info.classes}")
+        classes = len({c for task in info.task_classes for c in task})  # a stream may use only some of the outputs
+        if self.memories < classes:
+            raise BadInput(f"memories of method 'icarl' must be at least one per class, {classes}")
         self.x = torch.zeros(0, *info.shape, device=net.device)  # exemplars, each class's in herding order
         self.y = torch.zeros(0, dtype=torch.long, device=net.device)
         self.targets = torch.zeros(0, info.classes, device=net.device)  # z° of the exemplars

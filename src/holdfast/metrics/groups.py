@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -75,17 +75,19 @@ class Group:
         return [name for name in METRICS if name in present]
 
 
-def group(records: Iterable[Record]) -> list[Group]:
+def group(records: Iterable[Record], names: Sequence[str] = ()) -> list[Group]:
     """Group records by everything but the seed, in order of appearance, and label the groups.
 
     A label is the method's name when that is unambiguous, else method/scenario, else method/net/scenario; settings
     that tell otherwise equal groups apart are appended, e.g. gem[memories=256]. A seed that comes again under the
-    same conditions is another run (gem[run=2]), so that no seed counts twice.
+    same conditions is another run (gem[run=2]), so that no seed counts twice. Where `names` gives every record a
+    label of its own and those tell the groups apart, they are taken instead.
     """
     together: dict[str, list[Record]] = defaultdict(list)
     conditions: dict[str, dict[str, Any]] = {}
     runs: Counter[tuple[str, int]] = Counter()
-    for record in records:
+    given: dict[str, str] = {}
+    for i, record in enumerate(records):
         found = _conditions(record)
         same = canonical(found)
         runs[same, record.seed] += 1
@@ -94,7 +96,10 @@ def group(records: Iterable[Record]) -> list[Group]:
         key = canonical(found)
         together[key].append(record)
         conditions[key] = found
+        given.setdefault(key, names[i] if names else "")
     labels = _labels({key: (rows[0], conditions[key]) for key, rows in together.items()})
+    if all(given.values()) and len(set(given.values())) == len(given):
+        labels = given
     return [Group(labels[key], tuple(sorted(rows, key=lambda r: r.seed))) for key, rows in together.items()]
 
 

@@ -106,13 +106,13 @@ def final_bytes(record: Record) -> float | None:
 
 
 def flops(record: Record) -> float | None:
-    """Floating-point operations of all training."""
-    return _total(record, "flops")
+    """Floating-point operations of all training, and of the trials that chose its settings."""
+    return _total(record, "flops", "flops")
 
 
 def train_seconds(record: Record) -> float | None:
-    """Seconds of all training, scoring apart."""
-    return _total(record, "train_seconds")
+    """Seconds of all training, and of the trials that chose its settings; scoring apart."""
+    return _total(record, "train_seconds", "seconds")
 
 
 def eval_seconds(record: Record) -> float | None:
@@ -158,9 +158,9 @@ def _square(record: Record) -> np.ndarray | None:
     return None if record.mixed or tasks < 2 or len(R) != tasks else R
 
 
-def _total(record: Record, resource: str) -> float | None:
+def _total(record: Record, resource: str, of_trials: str) -> float | None:
     parts = record.resources.get(resource)
-    return _finite(math.fsum(parts)) if parts else None
+    return _finite(math.fsum(parts) + record.resources.get("trials", {}).get(of_trials, 0.0)) if parts else None
 
 
 def _finite(value: float | np.floating) -> float | None:

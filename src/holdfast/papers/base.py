@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any, Literal
 
@@ -25,13 +25,65 @@ class Entry:
     net: Any
     protocol: Any
     emulated: bool = False  # as the authors' code does it, where that differs from their paper
+    setting: str = ""  # what differs from the paper's at this scale, e.g. '5 tasks of 360 examples'
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # settings to choose on validation data
+    tuned_at: str | None = None  # the column of this row whose choice it takes; None: its own
+    choice: hf.Choice | None = None
+
+    @property
+    def label(self) -> str:
+        """What the report calls its runs."""
+        return f"{self.row}, {self.column}{' (authors’ way)' if self.emulated else ''}"
+
+    @property
+    def tunes(self) -> bool:
+        """Whether trials are run for it."""
+        return bool(self.grid) and self.tuned_at in (None, self.column)
 
     def cell(self, seed: int) -> hf.Cell:
-        return hf.Cell(self.method, self.stream, self.net, self.protocol, seed)
+        cell = hf.Cell(self.method, self.stream, self.net, self.protocol, seed)
+        return cell if self.choice is None else self.choice.applied(cell)
+
+    def chosen(self, choices: Mapping[tuple[str, str, bool], hf.Choice]) -> Entry | None:
+        """With the settings that its trials chose, or those of the column it follows; None where all trials failed."""
+        if not self.grid:
+            return self
+        choice = choices.get((self.row, self.column if self.tuned_at is None else self.tuned_at, self.emulated))
+        return None if choice is None else replace(self, choice=choice)
 
 
 Found = Mapping[tuple[str, str, bool], Sequence[hf.Record]]  # (row, column, emulated) -> records by seed
 Measure = Callable[[Found, str, str, str, bool], "list[float] | None"]  # row, column, metric, emulated -> per seed
+
+
+@dataclass(frozen=True)
+class Series:
+    """One method in a figure: the mean over seeds of each number, and its 95% interval."""
+
+    name: str
+    scenario: str  # 'domain, task label hidden'
+    mean: list[float | None]
+    low: list[float | None]
+    high: list[float | None]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure to draw: bars in groups, or lines over the tasks."""
+
+    kind: Literal["bars", "lines"]
+    title: str
+    x: list[Any]
+    axis: str
+    series: list[Series]
+
+
+def series(name: str, records: Sequence[hf.Record], numbers: Callable[[hf.Record], Sequence[float | None]]) -> Series:
+    """The numbers of each record, one list per seed, as a series."""
+    points = [hf.interval(values) for values in zip(*(numbers(record) for record in records), strict=True)]
+    return Series(
+        name, scenario_of(records[0]), [p.mean for p in points], [p.low for p in points], [p.high for p in points]
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +99,8 @@ class Recipe:
     published: tuple[Mapping[str, Any], ...]
     seeds: Mapping[Scale, int] = field(default_factory=lambda: {"smoke": 1, "laptop": 3, "full": 5})
     notes: tuple[str, ...] = ()  # what differs from the paper, and what was tried
+    said: Mapping[Scale, str] = field(default_factory=dict)  # how large a scale is, against the paper
+    figures: Callable[[Found], list[Figure]] | None = None
 
 
 def published(paper: str, item: str) -> tuple[str, tuple[Mapping[str, Any], ...]]:
@@ -56,11 +110,21 @@ def published(paper: str, item: str) -> tuple[str, tuple[Mapping[str, Any], ...]
     return content["title"], tuple(content["cells"])
 
 
-def judged(recipe: Recipe, found: Found, scale: Scale) -> list[dict[str, Any]]:
+def smaller(grid: Mapping[str, Sequence[Any]], scale: Scale) -> dict[str, Sequence[Any]]:
+    """Two values of the first setting and one of the others are enough to see that a grid works."""
+    if scale != "smoke":
+        return dict(grid)
+    return {name: values[-1:] if i else values[-2:] for i, (name, values) in enumerate(grid.items())}
+
+
+def judged(recipe: Recipe, found: Found, scale: Scale, entries: Sequence[Entry] = ()) -> list[dict[str, Any]]:
     """One row per published number: measured with its interval, emulated, and whether it is within tolerance.
 
-    A cell is judged on the number under the authors' procedure where it says so, else on the correct one.
+    A cell is judged on the number under the authors' procedure where it says so, else on the correct one. Numbers
+    that the paper does not print have `published` None; those measured under another setting than the paper's cannot
+    be within tolerance or out of it.
     """
+    settings = {(entry.row, entry.column): entry.setting for entry in entries}
     cells = []
     for cell in recipe.published:
         place = (cell["row"], cell["column"], cell["metric"])
@@ -69,10 +133,16 @@ def judged(recipe: Recipe, found: Found, scale: Scale) -> list[dict[str, Any]]:
         emulated = hf.interval(theirs).mean if theirs else None
         against = emulated if cell.get("judge") == "emulated" else mean
         tolerance = cell.get("tolerance")
-        within = None if against is None or tolerance is None else abs(against - cell["published"]) <= tolerance + 1e-9
+        setting = settings.get(place[:2], "")
+        within = None
+        if against is not None and tolerance is not None and cell["published"] is not None and not setting:
+            within = abs(against - cell["published"]) <= tolerance + 1e-9
         cells.append(
             {
                 **cell,
+                "tolerance": tolerance,
+                "setting": setting,
+                "scenario": next((scenario_of(found[key][0]) for key in found if key[:2] == place[:2]), None),
                 "measured": mean,
                 "low": low,
                 "high": high,
@@ -82,3 +152,8 @@ def judged(recipe: Recipe, found: Found, scale: Scale) -> list[dict[str, Any]]:
             }
         )
     return cells
+
+
+def scenario_of(record: hf.Record) -> str:
+    """'domain, task label hidden': what an accuracy must stand beside."""
+    return f"{record.scenario}, task label {'given' if record.scenario == 'task' else 'hidden'}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -87,8 +88,15 @@ class Protocol(ABC):
         session.score(tasks - 1, steps)
 
 
-def record_of(session: Session, protocol: Protocol, net: dict[str, Any], chosen: dict[str, dict[str, Any]]) -> Record:
-    """The record of a finished session. `net` describes the network; `chosen`: the method's and net's settings."""
+def record_of(
+    session: Session,
+    protocol: Protocol,
+    net: dict[str, Any],
+    chosen: dict[str, dict[str, Any]],
+    trials: Mapping[str, float] | None = None,
+) -> Record:
+    """The record of a finished session. `net` describes the network; `chosen`: the method's and net's settings;
+    `trials`: what choosing them cost."""
     m, stream, learner = session.measured, session.stream, session.learner
     settings = {
         **chosen.get("", {}),
@@ -128,6 +136,7 @@ def record_of(session: Session, protocol: Protocol, net: dict[str, Any], chosen:
             "train_seconds": m.seconds,
             "eval_seconds": m.eval_seconds,
             "updates": m.updates,
+            **({} if trials is None else {"trials": dict(trials)}),
         },
         card=card(
             info=stream.info,

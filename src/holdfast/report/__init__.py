@@ -2,6 +2,7 @@
 
 from holdfast.report.html import html, write
 from holdfast.report.latex import latex
+from holdfast.report.reproduction import Reproduction
 from holdfast.report.text import text
 
-__all__ = ["html", "latex", "text", "write"]
+__all__ = ["Reproduction", "html", "latex", "text", "write"]

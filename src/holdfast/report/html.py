@@ -2,51 +2,62 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
 
-import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from holdfast.disk import write_text
 from holdfast.metrics import Group, interval
-from holdfast.report import card, page, plots, settings, table, words
+from holdfast.report import card, page, parts, plots, settings, table, words
+from holdfast.report import reproduction as reproduced
+from holdfast.report.reproduction import Reproduction
 from holdfast.types import Record
 
 DRAWN = 24  # labels of an arena in figures that have a line or a matrix for each
 COLUMNS = ("acc", "bwt", "fwt", "forgetting", "lca", "bytes", "flops", "train_seconds", "eval_seconds")
 
 
-def html(records: Sequence[Record], title: str = "Continual learning report") -> str:
-    """The report on these records as one self-contained page."""
-    arenas = table.arenas_of(records)
+def html(
+    records: Sequence[Record],
+    title: str = "Continual learning report",
+    *,
+    names: Sequence[str] = (),
+    failures: Mapping[str, str] | None = None,
+    reproduction: Reproduction | None = None,
+) -> str:
+    """The report on these records as one self-contained page.
+
+    `names` are labels of the records' own, e.g. their places in a table; `failures` says why a cell failed.
+    """
+    arenas = table.arenas_of(records, names)
     style = plots.styles(arenas)
     groups = [g for arena in arenas for g in arena]
     sections = [
-        _section("Summary", "", [_summary(arena, style) for arena in arenas]),
-        _section(
+        "" if reproduction is None else reproduced.section(reproduction),
+        parts.section("Failed runs", "They are missing from all that follows.", _failed(failures or {})),
+        parts.section("Summary", "", [_summary(arena, style) for arena in arenas]),
+        parts.section(
             "Accuracy over tasks",
             "Lines are means over seeds, bands their 95% intervals.",
             [_over_tasks(arena, style) for arena in arenas if len(arena[0].first.tasks) > 1],
         ),
-        _section(
+        parts.section(
             "Accuracy matrices",
             "The accuracy on each task after each task, mean over seeds. Below the stairs are tasks already learned: "
             "a column that fades downwards was forgotten.",
             [_matrices(arena, style) for arena in arenas],
             before=_scale(),
         ),
-        _section(
+        parts.section(
             "Cost against accuracy",
             "Up and to the left is better. Costs are of training: total seconds and FLOPs, and the bytes a learner "
             "holds after the last task. The cost axes are logarithmic.",
             [_costs(arena, style) for arena in arenas if len(arena) > 1],
         ),
-        _section("Audit", "What the run measured of itself; nothing here is declared.", _audit(groups, style)),
-        _section("Settings", "Every value, and who chose it from what.", [_settings(groups)]),
+        parts.section("Audit", "What the run measured of itself; nothing here is declared.", _audit(groups, style)),
+        parts.section("Settings", "Every value, and who chose it from what.", [_settings(groups)]),
     ]
     return page.PAGE.format(
         policy=page.POLICY,
@@ -59,10 +70,18 @@ def html(records: Sequence[Record], title: str = "Continual learning report") ->
     )
 
 
-def write(records: Sequence[Record], path: str | Path, title: str = "Continual learning report") -> Path:
+def write(
+    records: Sequence[Record],
+    path: str | Path,
+    title: str = "Continual learning report",
+    *,
+    names: Sequence[str] = (),
+    failures: Mapping[str, str] | None = None,
+    reproduction: Reproduction | None = None,
+) -> Path:
     """Write the report; a reader sees the old file or the new one, never half of it."""
     path = Path(path)
-    write_text(path, html(records, title))
+    write_text(path, html(records, title, names=names, failures=failures, reproduction=reproduction))
     return path
 
 
@@ -71,10 +90,10 @@ def _header(groups: Sequence[Group]) -> str:
     scenarios = {g.scenario: f"{g.scenario} (task label {words.label_given(g)} at test)" for g in groups}
     seeds = sorted({seed for g in groups for seed in g.seeds})
     facts = {
-        "Stream": _unique(words.described(g.conditions("stream")) for g in groups),
+        "Stream": words.all_described([g.conditions("stream") for g in groups]),
         "Scenario": list(scenarios.values()),
-        "Protocol": _unique(words.described(g.conditions("protocol")) for g in groups),
-        "Net": _unique(words.described(g.conditions("net")) for g in groups),
+        "Protocol": words.all_described([g.conditions("protocol") for g in groups]),
+        "Net": words.all_described([g.conditions("net") for g in groups]),
         "Method": [", ".join(_unique(r.method for r in firsts))],
         "Seed": [", ".join(map(str, seeds))],
     }
@@ -86,11 +105,12 @@ def _header(groups: Sequence[Group]) -> str:
     return f'<dl class="facts">{items}</dl>'
 
 
-def _section(title: str, lead: str, parts: Sequence[str], before: str = "") -> str:
-    if not parts:
-        return ""
-    lead = f'<p class="lead">{escape(lead)}</p>' if lead else ""
-    return f"<section>\n<h2>{escape(title)}</h2>\n{lead}{before}\n" + "\n".join(parts) + "\n</section>"
+def _failed(failures: Mapping[str, str]) -> list[str]:
+    body = "".join(
+        f'<tr><th scope="row"><code>{escape(cell)}</code></th><td>{escape(reason)}</td></tr>'
+        for cell, reason in failures.items()
+    )
+    return [parts.table("Failed runs", [("Run", ""), ("Why", "")], body, "lines")] if failures else []
 
 
 def _arena_title(arena: Sequence[Group]) -> str:
@@ -114,16 +134,7 @@ def _summary(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
         + "</tr>"
         for row in rows
     )
-    return f'{_arena_title(arena)}<p class="finding">{_finding(rows)}</p>{_table("Summary", head, body)}'
-
-
-def _table(name: str, head: Sequence[tuple[str, str]], body: str, kind: str = "") -> str:
-    """A table that scrolls inside its own frame; `head` is each column's title and class."""
-    cells = "".join(f'<th scope="col" class="{css}">{escape(title)}</th>' for title, css in head)
-    return (
-        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(name)}"><table class="{kind}">'
-        f"<thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    return f'{_arena_title(arena)}<p class="finding">{_finding(rows)}</p>{parts.table("Summary", head, body)}'
 
 
 def _cell(cell: table.Cell) -> str:
@@ -167,7 +178,7 @@ def _over_tasks(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
         ("Mean accuracy over the tasks seen so far", plots.seen_tasks(arena, style)),
         ("Accuracy on the first task", plots.first_task(arena, style)),
     ]
-    return _arena_title(arena) + note + _legend(arena, style) + _figures(figures, "pair")
+    return _arena_title(arena) + note + _legend(arena, style) + parts.figures(figures, "pair")
 
 
 def _matrices(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
@@ -175,7 +186,7 @@ def _matrices(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
     arena, note = _drawn(arena)
     drawn = [
         f"<figure><figcaption>{_name(g, style)} {_numbers(g)}</figcaption>"
-        f"{_figure(plots.heat_map(g), g.label)}</figure>"
+        f"{parts.figure(plots.heat_map(g), g.label)}</figure>"
         for g in arena
     ]
     return f'{_arena_title(arena)}{note}<div class="{"grid" if small else "grid large"}">{"".join(drawn)}</div>'
@@ -197,7 +208,7 @@ def _scale() -> str:
 def _costs(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
     metrics = {"train_seconds": "Training time", "flops": "Training compute", "bytes": "Memory"}
     figures = [(name, plots.cost(arena, metric, style)) for metric, name in metrics.items()]
-    return _arena_title(arena) + _legend(arena, style) + _figures(figures, "grid")
+    return _arena_title(arena) + _legend(arena, style) + parts.figures(figures, "grid")
 
 
 def _audit(groups: Sequence[Group], style: dict[str, plots.Style]) -> list[str]:
@@ -216,8 +227,8 @@ def _audit(groups: Sequence[Group], style: dict[str, plots.Style]) -> list[str]:
         f" {_met(card.SOME)}" if any(line.met not in card.MET.values() for _, lines in cards for line in lines) else ""
     )
     head = [("Label", ""), ("Scenario", ""), *((name, "tight") for name in titles.values())]
-    parts = [
-        _table("Audit", head, overview, "audit")
+    drawn = [
+        parts.table("Audit", head, overview, "audit")
         + f'<p class="key">{_met("met")} {_met("not met")} {_met("not applicable")}{some}</p>'
     ]
     columns = [("Condition", ""), ("Measured", ""), ("Verdict", ""), ("Note", "")]
@@ -228,11 +239,11 @@ def _audit(groups: Sequence[Group], style: dict[str, plots.Style]) -> list[str]:
             f'<td class="quiet">{escape(line.note)}</td></tr>'
             for line in lines
         )
-        parts.append(
+        drawn.append(
             f'<details{opened}><summary>{_name(g, style)} <span class="aside">{escape(g.scenario)} · '
-            f"{escape(card.tally(lines))}</span></summary>{_table('Audit card', columns, body, 'lines')}</details>"
+            f"{escape(card.tally(lines))}</span></summary>{parts.table('Audit card', columns, body, 'lines')}</details>"
         )
-    return parts
+    return drawn
 
 
 def _met_cell(lines: Sequence[card.Line], key: str) -> str:
@@ -255,13 +266,13 @@ def _settings(groups: Sequence[Group]) -> str:
         for row in settings.rows(groups)
     )
     columns = [("Label", ""), ("Setting", ""), ("Value", ""), ("Chosen by", "")]
-    return _table("Settings", columns, body, "lines")
+    return parts.table("Settings", columns, body, "lines")
 
 
 def _name(g: Group, style: dict[str, plots.Style]) -> str:
     look = style[g.label]
     glyph = f'<span class="glyph" style="color:{look.colour}" aria-hidden="true">{look.glyph}</span>'
-    return f'<span class="label">{glyph} {escape(g.label)}</span>'
+    return f'<span class="label">{glyph} {escape(g.label).replace(",", ",<wbr>")}</span>'
 
 
 def _bound(g: Group) -> str:
@@ -271,26 +282,6 @@ def _bound(g: Group) -> str:
 def _legend(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
     names = " ".join(f"<span>{_name(g, style)}{_bound(g)}</span>" for g in arena)
     return f'<p class="legend">{names}</p>'
-
-
-def _figures(figures: Sequence[tuple[str, go.Figure]], layout: str) -> str:
-    drawn = (f"<figure><figcaption>{escape(t)}</figcaption>{_figure(f, t)}</figure>" for t, f in figures)
-    return f'<div class="{layout}">{"".join(drawn)}</div>'
-
-
-def _figure(figure: go.Figure, title: str) -> str:
-    """A figure's place, with its data beside it for figures.js to draw."""
-    drawn = figure.to_plotly_json()
-    data = _json({"data": drawn["data"], "layout": drawn["layout"]})
-    return (
-        f'<div class="plot" style="height:{figure.layout.height}px" role="img" aria-label="{escape(title)}">'
-        f'<script type="application/json">{data}</script></div>'
-    )
-
-
-def _json(value: Any) -> str:
-    """JSON that cannot end the script it stands in: no '<' is left, so neither '</script' nor '<!--'."""
-    return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _unique(words_: Iterable[str]) -> list[str]:

@@ -79,14 +79,18 @@ tbody tr + tr > * { border-top: 1px solid var(--line); }
 tbody th { font-weight: 600; }
 .number { text-align: right; }
 .half { display: block; color: var(--quiet); font-size: .85em; font-weight: 400; line-height: 1.3; }
+.dense th, .dense td { padding: .3rem .8rem; }
+.dense .half { display: inline; margin-left: .35em; }
 td.best { font-weight: 650; }
 .mark { display: inline-block; padding: 0 .4em; border-radius: 4px; font-size: .72rem; font-weight: 600; }
 .mark.best { color: var(--good); background: var(--best-bg); }
 .mark.tie, .mark.bound { color: var(--quiet); background: var(--tie-bg); }
-.label { display: inline-block; max-width: 24rem; white-space: normal; overflow-wrap: anywhere; font-weight: 600; }
+.label { display: inline-block; max-width: 24rem; white-space: normal; overflow-wrap: break-word; font-weight: 600; }
 .glyph { display: inline-block; width: 1.1em; text-align: center; }
 .legend { display: flex; flex-wrap: wrap; gap: .15rem 1.2rem; margin: .4rem 0 .6rem; font-size: .88rem; }
+.pair.spaced { margin-bottom: 1.4rem; }
 .legend .label { font-weight: 500; }
+.notes { max-width: 52rem; margin: .9rem 0 0; padding-left: 1.2rem; color: var(--quiet); font-size: .88rem; }
 .legend .label, figcaption .label, summary .label { white-space: normal; overflow-wrap: anywhere; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 1rem; }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 300px), 1fr)); gap: 1rem;
@@ -117,6 +121,8 @@ code { font: .92em ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
   .wide th:first-child { position: sticky; left: 0; min-width: 9.5rem; max-width: 46vw; white-space: normal;
     background: var(--card); }
   .wide .label { white-space: normal; overflow-wrap: break-word; }
+  .dense .half { display: block; margin: 0; }
+  .wide .dense th:first-child { min-width: 6rem; }
   figure { padding: .7rem .5rem .2rem; }
 }
 @media print { figure, .wide { break-inside: avoid; } }

@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -107,18 +108,16 @@ def heat_map(group: Group) -> go.Figure:
         path = "M1.5,0.5" + "".join(f"V{i + 0.5}H{i + 1.5}" for i in range(1, tasks))
         figure.add_shape(type="path", path=path, line={"color": INK, "width": 1.5})
     _lay_out(figure, height=60 + (26 * rows if rows <= NUMBERS_UP_TO else 13 * rows))
-    step = 1 if tasks <= NUMBERS_UP_TO else math.ceil(tasks / 10)
     figure.update_xaxes(
-        tickvals=list(range(1, tasks + 1, step)),
+        tickvals=task_ticks(tasks),
         title_text="task",
         range=[0.5, tasks + 0.5],
         showgrid=False,
         showline=False,
         side="bottom",
     )
-    figure.update_yaxes(
-        tickvals=list(range(1, rows + 1, step)), ticktext=names[::step], range=[rows + 0.5, 0.5], showgrid=False
-    )
+    ticks = task_ticks(rows)
+    figure.update_yaxes(tickvals=ticks, ticktext=[names[t - 1] for t in ticks], range=[rows + 0.5, 0.5], showgrid=False)
     figure.update_layout(margin={"l": 88, "r": 6, "t": 6, "b": 44})
     return figure
 
@@ -200,10 +199,57 @@ def _over_tasks(
     figure.add_traces(lines)
     _lay_out(figure, height=320)
     tasks = max(len(g.first.tasks) for g in arena)
-    step = max(1, math.ceil(tasks / 10))
-    figure.update_xaxes(title_text="after task", tickvals=list(range(1, tasks + 1, step)), range=[0.8, tasks + 0.2])
+    figure.update_xaxes(title_text="after task", tickvals=task_ticks(tasks), range=[0.8, tasks + 0.2])
     figure.update_yaxes(title_text="accuracy", range=[0, 1.03])
     return figure
+
+
+def series_styles(figures: Sequence[Mapping[str, Any]]) -> dict[str, Style]:
+    """A style per series of a reproduction's figures; the same name looks the same in all of them."""
+    names = dict.fromkeys(str(series["name"]) for figure in figures for series in figure["series"])
+    return {name: Style(PALETTE[i % len(PALETTE)], *SYMBOLS[i % len(SYMBOLS)]) for i, name in enumerate(names)}
+
+
+def reproduced(spec: Mapping[str, Any], styles: Mapping[str, Style]) -> go.Figure:
+    """A figure of a paper: `bars` of several numbers side by side, or `lines`; each series with its 95% interval."""
+    figure, x = go.Figure(), list(spec["x"])
+    for series in spec["series"]:
+        style, name = styles[str(series["name"])], str(series["name"])
+        points = [Interval(*point) for point in zip(*(series[k] for k in ("mean", "low", "high")), strict=True)]
+        told = {
+            "name": _plain(name),
+            "text": [f"{words.spread(p, 'acc')}<br>{_plain(str(series['scenario']))}" for p in points],
+            "hovertemplate": "%{fullData.name}<br>%{x}: %{text}<extra></extra>",
+        }
+        y = [p.mean for p in points]
+        if spec["kind"] == "bars":
+            error = {"array": [p.half or 0.0 for p in points], "visible": any(p.half for p in points), "width": 2}
+            figure.add_bar(x=x, y=y, marker={"color": style.colour}, error_y=error, textposition="none", **told)
+        else:
+            _add_band(figure, x, points, style)
+            marker = {"symbol": style.symbol, "size": 7}
+            figure.add_scatter(
+                x=x, y=y, mode="lines+markers", line={"color": style.colour, "width": 2}, marker=marker, **told
+            )
+    _lay_out(figure, height=320)
+    if spec["kind"] == "bars":
+        figure.update_layout(barmode="group", bargap=0.18, bargroupgap=0.08)
+        figure.update_yaxes(zeroline=True, zerolinecolor=INK, zerolinewidth=1)
+    else:
+        figure.update_xaxes(tickvals=task_ticks(len(x)))
+        figure.update_yaxes(range=[0, 1.03])
+    figure.update_xaxes(title_text=_plain(str(spec["axis"])))
+    figure.update_yaxes(title_text="accuracy")
+    return figure
+
+
+def task_ticks(tasks: int) -> list[int]:
+    """Round numbers that fit, and always the first and the last task."""
+    if tasks <= NUMBERS_UP_TO:
+        return list(range(1, tasks + 1))
+    step = next(size * 10**power for power in range(9) for size in (2, 5, 10) if tasks <= 6 * size * 10**power)
+    between = [t for t in range(step, tasks, step) if 2 * min(t - 1, tasks - t) >= step]
+    return [1, *between, tasks]
 
 
 def _add_band(figure: go.Figure, x: list[int], points: list[Interval], style: Style) -> None:

@@ -33,11 +33,11 @@ class Row:
     cells: dict[str, Cell]
 
 
-def arenas_of(records: Sequence[Record]) -> list[list[Group]]:
+def arenas_of(records: Sequence[Record], names: Sequence[str] = ()) -> list[list[Group]]:
     """Records as arenas of groups; groups of different arenas are never ranked against each other."""
     if not records:
         raise BadInput("there are no records to report; run something first")
-    return arenas(group(records))
+    return arenas(group(records, names))
 
 
 def rows(arena: Sequence[Group], metrics: Sequence[str]) -> list[Row]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.metrics import METRICS, Group, Interval
@@ -83,6 +83,24 @@ def described(mapping: Mapping[str, Any]) -> str:
     rest = [f"{k} {value(v)}" for k, v in mapping.items() if k not in SILENT and v is not None]
     name = str(mapping.get("name", ""))
     return f"{name}: {', '.join(rest)}" if name and rest else name or ", ".join(rest)
+
+
+def all_described(mappings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Streams, protocols or nets, a line each; more than two in one line that names all values of each setting.
+
+    >>> all_described([{"name": "online", "lr": lr, "batch": 10} for lr in (0.1, 0.01, 0.003)])
+    ['online: lr 0.1 or 0.01 or 0.003, batch 10']
+    """
+    lines = list(dict.fromkeys(map(described, mappings)))
+    if len(lines) <= 2:
+        return lines
+    together: dict[str, dict[str, None]] = {}
+    for mapping in mappings:
+        for name, found in mapping.items():
+            if found is not None:
+                together.setdefault(name, {})[value(found)] = None
+    joined = {name: " or ".join(found) for name, found in together.items() if name not in SILENT}
+    return [f"{', '.join(together.get('name', ()))}: {', '.join(f'{name} {found}' for name, found in joined.items())}"]
 
 
 def value(given: Any) -> str:

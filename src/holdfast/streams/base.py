@@ -57,8 +57,10 @@ class StreamSpec(ABC):
         rng = generator(seed, "rows", task=t)
         rows = _rows_of(data.y, plan.source)
         rows = rows[torch.randperm(len(rows), generator=rng)]
-        n_val = round(len(rows) * self.val)
-        train, val = rows[n_val:], rows[:n_val]
+        n_train = len(rows) - round(
+            len(rows) * self.val
+        )  # the first, so that capped training rows are the same for any val
+        train, val = rows[:n_train], rows[n_train:]
         train = _capped(train, self.examples, f"examples of task {t}", self.val)
         test = _rows_of(data.y_test, plan.source)
         if self.test_examples is not None:

@@ -8,7 +8,7 @@ import hashlib
 import inspect
 import json
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +41,7 @@ class Cell:
     seed: int
     device: str = "auto"
     reseed: bool = True  # cut the stream with this cell's seed; otherwise it is taken as it is
+    trials: Mapping[str, float] | None = None  # what choosing its settings cost: runs, seconds, flops
 
     @property
     def name(self) -> str:
@@ -96,7 +97,7 @@ class Cell:
             given = {name: {"value": value, "chosen_by": "given"} for name, value in self._method_settings().items()}
             chosen[""] = {**given, **provenance(self.method)}
             net_words = {**describe(self.net), "parameters": net.size}
-            return record_of(session, self.protocol, net_words, chosen)
+            return record_of(session, self.protocol, net_words, chosen, self.trials)
 
     def _method_settings(self) -> dict[str, Any]:
         """The method's fields, and whatever else its constructor put on it."""

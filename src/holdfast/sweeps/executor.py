@@ -54,6 +54,14 @@ def execute(
     return [results[i] for i in range(len(cells))]
 
 
+def read_failures(folder: Path) -> list[Failure]:
+    """The cells of an output folder that failed and were not run again since."""
+    found = sorted(
+        path for path in (folder / "cells").glob("*/error.txt") if not (path.parent / "record.json").exists()
+    )
+    return [Failure(path.parent.name, path.read_text().strip().splitlines()[-1]) for path in found]
+
+
 def _here(runs: Sequence[Run], waiting: list[int], tell: Watcher) -> Generator[Event]:
     for i in waiting:
         yield Event(i, outcome=runs[i].perform(i, tell))

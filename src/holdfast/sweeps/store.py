@@ -20,7 +20,11 @@ from holdfast.types import Record
 
 SCHEMA = 1
 LOCK = ".lock"
-OURS = ("experiment.json", "cells", "sweeps", "summary.json", "report.html", "reproduction.json", "progress.json", LOCK)
+TRIALS = "trials"  # a folder inside: the runs that chose settings, an output folder of their own
+OURS = (
+    "experiment.json", "cells", "sweeps", TRIALS, "summary.json", "report.html", "reproduction.json", "progress.json",
+    LOCK,
+)  # fmt: skip
 HALF_WRITTEN = tuple(f".{name}." for name in OURS)  # how temporary files are called, which a killed process leaves
 _ARRAYS = ("predictions", "labels")
 # What a cut, spoiled or foreign file raises; a spoiled header may also ask for an unknown method or for all memory.
@@ -80,6 +84,11 @@ def read_record(folder: Path) -> Record:
 
 def read_records(folder: Path) -> list[Record]:
     """All finished records of an output folder, of a store of sweeps, or of one sweep in it; in a stable order."""
+    return list(read_cells(folder).values())
+
+
+def read_cells(folder: Path) -> dict[str, Record]:
+    """The finished records by the names of their cells."""
     experiment = read_experiment(folder)
     order = {name: i for i, name in enumerate(experiment.get("cells", []))}
     finished = sorted(path.parent for path in cells_folder(folder).glob("*/record.json"))
@@ -87,7 +96,8 @@ def read_records(folder: Path) -> list[Record]:
         finished = [cell for cell in finished if cell.name in order]
     if not finished:
         raise BadInput(f"{folder} has no finished cells yet")
-    return [read_record(cell) for cell in sorted(finished, key=lambda cell: order.get(cell.name, len(order)))]
+    in_order = sorted(finished, key=lambda cell: order.get(cell.name, len(order)))
+    return {cell.name: read_record(cell) for cell in in_order}
 
 
 def read_experiment(folder: Path) -> dict[str, Any]:
@@ -160,7 +170,7 @@ def refuse_foreign(folder: Path) -> None:
     """A folder that is not ours is left alone; one whose first process was killed before it had begun is ours."""
     if not folder.exists() or (folder / "experiment.json").exists():
         return
-    if not folder.is_dir() or any(not path.name.startswith((LOCK, *HALF_WRITTEN)) for path in folder.iterdir()):
+    if not folder.is_dir() or any(not path.name.startswith((LOCK, TRIALS, *HALF_WRITTEN)) for path in folder.iterdir()):
         raise BadInput(f"{folder} exists and is not an output folder of Holdfast; choose another --out")
 
 

@@ -1,0 +1,202 @@
+"""A table or figure of a paper as it was measured: published numbers beside measured ones, choices, figures, notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from html import escape
+from typing import Any
+
+from holdfast.errors import BadInput
+from holdfast.metrics import METRICS
+from holdfast.report import parts, plots, words
+
+COLUMNS = ("published", "measured", "authors' way", "within tolerance?")
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The content of reproduction.json."""
+
+    id: str  # paper/table
+    title: str
+    scale: str
+    cells: Sequence[Mapping[str, Any]]  # a published number each, or one that only we have
+    notes: Sequence[str] = ()  # what differs from the paper
+    choices: Sequence[Mapping[str, Any]] = ()  # settings chosen on validation data: place, seconds, flops, trials
+    figures: Sequence[Mapping[str, Any]] = ()  # title, kind (bars or lines), x, axis, series
+    runs: Mapping[str, str] = field(default_factory=dict)  # folder of a cell -> what the report calls it
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Reproduction:
+        """From JSON; a file of another kind is bad input."""
+        try:
+            made = cls(**{f.name: values[f.name] for f in fields(cls)})
+            section(made)
+            return made
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise BadInput("reproduction.json is not one of Holdfast's; run `holdfast reproduce` again") from error
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number of the table, in words."""
+
+    row: str
+    column: str
+    setting: str  # under which it was measured, where that differs from the paper's
+    metric: str
+    scenario: str
+    published: str
+    measured: str
+    half: str  # of the 95% interval
+    theirs: str
+    verdict: str  # 'yes', 'no' or '–'
+    judged: str  # '± 0.02', or why it is not judged
+
+
+def rows(reproduction: Reproduction) -> list[Row]:
+    """Every cell in words, for the page and the terminal alike."""
+    return [_row(cell) for cell in reproduction.cells]
+
+
+def section(reproduction: Reproduction) -> str:
+    """The part of the report that answers: was it reproduced?"""
+    lead = f"{reproduction.id} at scale {reproduction.scale}: {reproduction.title}."
+    pieces = [_finding(reproduction)]
+    if reproduction.figures:
+        style = plots.series_styles(reproduction.figures)
+        drawn = "".join(_figure(figure, style) for figure in reproduction.figures)
+        pieces += [_legend(style), f'<div class="pair spaced">{drawn}</div>']
+    pieces += [_cells(reproduction), _notes(reproduction.notes)]
+    if reproduction.choices:
+        pieces += ["<h3>Chosen on validation data</h3>", _choices(reproduction.choices)]
+    return parts.section("Published and measured", lead, [piece for piece in pieces if piece])
+
+
+def _finding(reproduction: Reproduction) -> str:
+    judged = [cell for cell in reproduction.cells if cell["judged"]]
+    within = sum(cell["within"] is True for cell in judged)
+    if not judged:
+        return '<p class="finding">No number here is judged.</p>'
+    return (
+        f'<p class="finding"><b>{within} of {len(judged)}</b> judged numbers are within their tolerance; the others of '
+        "the table are shown, not judged.</p>"
+    )
+
+
+def _cells(reproduction: Reproduction) -> str:
+    found = rows(reproduction)
+    if not found:
+        return ""
+    numbers = [_numbers(row) for row in found]
+    shown = [c for c in COLUMNS if c == "measured" or any(row[c] != words.UNDEFINED for row in numbers)]
+    head = [("Row", ""), ("Column", ""), ("Metric", ""), ("Scenario", ""), *((c.capitalize(), "number") for c in shown)]
+    body = "".join(
+        f'<tr><th scope="row">{escape(row.row)}</th><td>{escape(row.column)}{_half(row.setting)}</td>'
+        f"<td>{escape(row.metric)}</td><td>{_scenario(row.scenario)}</td>"
+        + "".join(f'<td class="number">{mine[c]}</td>' for c in shown)
+        + "</tr>"
+        for row, mine in zip(found, numbers, strict=True)
+    )
+    return parts.table("Published and measured", head, body, "dense")
+
+
+def _numbers(row: Row) -> dict[str, str]:
+    measured = f"<b>{row.measured}</b>{_half(row.half)}"
+    return dict(zip(COLUMNS, (row.published, measured, row.theirs, _verdict(row)), strict=True))
+
+
+def _verdict(row: Row) -> str:
+    if row.verdict == words.UNDEFINED:
+        return words.UNDEFINED
+    kind, glyph = ("yes", "✓") if row.verdict == "yes" else ("no", "✕")
+    kind = kind if row.judged.startswith("±") else "none"
+    return f'<span class="met {kind}"><span aria-hidden="true">{glyph}</span> {row.verdict}</span>{_half(row.judged)}'
+
+
+def _scenario(scenario: str) -> str:
+    name, _, label = scenario.partition(", ")
+    return escape(name) + _half(label)
+
+
+def _half(text: str) -> str:
+    return f'<span class="half">{escape(text)}</span>' if text else ""
+
+
+def _notes(notes: Sequence[str]) -> str:
+    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    return f'<ul class="notes">{items}</ul>' if notes else ""
+
+
+def _figure(spec: Mapping[str, Any], style: Mapping[str, plots.Style]) -> str:
+    """A figure; its caption says in which scenario each series was run."""
+    scenarios: dict[str, list[str]] = {}
+    for series in spec["series"]:
+        scenarios.setdefault(str(series["scenario"]), []).append(str(series["name"]))
+    said = "; ".join(f"{scenario}: {', '.join(names)}" for scenario, names in scenarios.items())
+    title = str(spec["title"])
+    caption = f"<figcaption>{escape(title)}{_half(said)}</figcaption>"
+    return f"<figure>{caption}{parts.figure(plots.reproduced(spec, style), title)}</figure>"
+
+
+def _legend(style: Mapping[str, plots.Style]) -> str:
+    names = " ".join(
+        f'<span><span class="glyph" style="color:{look.colour}" aria-hidden="true">{look.glyph}</span> '
+        f'<span class="label">{escape(name)}</span></span>'
+        for name, look in style.items()
+    )
+    return f'<p class="legend">{names}</p>'
+
+
+def _choices(choices: Sequence[Mapping[str, Any]]) -> str:
+    body = "".join(
+        f'<tr><th scope="row">{escape(str(choice["place"]))}</th><td>{escape(words.value(choice["chosen"]))}</td>'
+        f"<td>{'; '.join(map(_trial, choice['trials']))}</td>"
+        f'<td class="number">{len(choice["trials"])}</td><td class="number">{words.in_seconds(choice["seconds"])}</td>'
+        f'<td class="number">{words.in_flops(choice["flops"])}</td></tr>'
+        for choice in choices
+    )
+    numbers = [(name, "number") for name in ("Trials", "Training time", "FLOPs")]
+    return parts.table(
+        "Choices", [("For", ""), ("Chosen", ""), ("ACC on validation data", ""), *numbers], body, "lines"
+    )
+
+
+def _trial(trial: Mapping[str, Any]) -> str:
+    result = "failed" if trial["acc"] is None else words.number(trial["acc"], "acc")
+    return escape(f"{words.value(trial['settings'])} → {result}")
+
+
+def _row(cell: Mapping[str, Any]) -> Row:
+    metric = str(cell["metric"])
+    measured, low, high, tolerance = (cell[name] for name in ("measured", "low", "high", "tolerance"))
+    return Row(
+        row=str(cell["row"]),
+        column=str(cell["column"]),
+        setting=str(cell.get("setting") or ""),
+        metric=METRICS[metric].label if metric in METRICS else metric,
+        scenario=str(cell.get("scenario") or ""),
+        published=_printed(cell["published"]),
+        measured=_number(measured, metric),
+        half="" if low is None else f"± {_number((high - low) / 2, metric)}",
+        theirs=_number(cell["emulated"], metric),
+        verdict=words.UNDEFINED if cell["within"] is None else "yes" if cell["within"] else "no",
+        judged="" if tolerance is None else f"± {tolerance:g}" if cell["judged"] else "not judged",
+    )
+
+
+def _printed(published: float | None) -> str:
+    """As papers print it: at least two decimals, no more than it has."""
+    if published is None:
+        return words.UNDEFINED
+    text = f"{published:.2f}" if abs(published) >= 1 or round(published, 2) == published else f"{published:.3f}"
+    return ("0.00" if text == "-0.00" else text).replace("-", words.MINUS)
+
+
+def _number(value: float | None, metric: str) -> str:
+    if metric in METRICS:
+        return words.number(value, metric)
+    if value is None:
+        return words.UNDEFINED
+    return (f"{value:.0f}" if value == round(value) else f"{value:.2f}").replace("-", words.MINUS)

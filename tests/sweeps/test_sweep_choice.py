@@ -1,0 +1,91 @@
+"""Settings chosen on validation data: what is tried, what is chosen, and what it costs."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+
+import holdfast as hf
+from holdfast.sweeps.choice import Choice, Trial, choose, set_in, trials
+
+STREAM = {"tasks": 2, "examples": 60, "val": 0.2}
+
+
+def cell(**changes) -> hf.Cell:
+    made = hf.Cell(hf.method("ewc"), hf.stream("rotated", **STREAM), hf.net("mlp"), hf.protocol("online"), 0)
+    return dataclasses.replace(made, **changes)
+
+
+def test_trials_are_scored_on_validation_rows_and_never_see_the_tests():
+    mine = cell()
+    tried = trials(mine, {"strength": [1.0, 5.0], "protocol.lr": [0.1, 0.01]})
+    assert [(c.method.strength, c.protocol.lr) for c in tried] == [(1.0, 0.1), (1.0, 0.01), (5.0, 0.1), (5.0, 0.01)]
+    for seed in (0, 3):
+        stream, plain = tried[0].stream.reseed(seed), mine.stream.reseed(seed)
+        for trial, task in zip(stream.tasks, plain.tasks, strict=True):
+            assert trial.test.pixels is task.train.pixels and torch.equal(trial.test.rows, task.val.rows)
+            assert not set(trial.test.rows.tolist()) & set(trial.train.rows.tolist())
+    assert len({c.name for c in [mine, *tried]}) == 5 and "scored_on" not in mine.stream.settings
+
+
+@pytest.mark.parametrize("name", ["rotated", "split"])
+def test_rows_kept_for_validation_do_not_change_a_capped_training_part(name):
+    plain, kept = (hf.stream(name, tasks=2, examples=60, val=val) for val in (0.0, 0.2))
+    for one, other in zip(plain.tasks, kept.tasks, strict=True):
+        assert torch.equal(one.train.rows, other.train.rows) and torch.equal(one.test.rows, other.test.rows)
+        assert len(one.val) == 0 < len(other.val) and not set(other.val.rows.tolist()) & set(other.train.rows.tolist())
+
+
+def test_the_highest_accuracy_is_chosen_and_a_failed_run_is_the_worst():
+    record = hf.run("finetune", hf.stream("rotated", **STREAM))
+    found = [dataclasses.replace(record, metrics={**record.metrics, "acc": acc}) for acc in (0.3, 0.6, 0.6)]
+    choice = choose({"strength": [1, 2, 3, 4]}, [None, *found])
+    assert choice.settings == {"strength": 3} and [t.acc for t in choice.trials] == [None, 0.3, 0.6, 0.6]
+    spent = sum(record.resources["train_seconds"])
+    assert choice.cost["runs"] == 4 and choice.cost["seconds"] == pytest.approx(3 * spent)
+    with pytest.raises(hf.RunFailed, match="all 2 trials failed"):
+        choose({"strength": [1, 2]}, [None, None])
+
+
+def test_a_result_says_how_its_settings_were_chosen_and_counts_what_that_cost():
+    choice = Choice({"strength": 2.0, "protocol.lr": 0.05}, (Trial({}, 0.5, 100.0, 1e15), Trial({}, None, 0.0, 0.0)))
+    record = choice.applied(cell()).run()
+    plain = set_in(cell(), choice.settings, "given").run()
+    assert record.settings["strength"] == {"value": 2.0, "chosen_by": "val:stream"}
+    assert record.settings["protocol.lr"] == {"value": 0.05, "chosen_by": "val:stream"}
+    assert record.settings["samples"]["chosen_by"] == "default"
+    assert record.resources["trials"] == {"runs": 2, "seconds": 100.0, "flops": 1e15}
+    assert record.metrics["train_seconds"] == pytest.approx(100 + sum(record.resources["train_seconds"]))
+    assert record.metrics["flops"] == pytest.approx(1e15 + plain.metrics["flops"])
+    causal = record.card["causal_selection"]
+    assert causal["met"] is False and "strength from val:stream" in causal["note"]
+    assert plain.card["causal_selection"]["met"] is True and (record.R == plain.R).all()
+
+
+def test_tune_keeps_its_trials_and_runs_the_best(tmp_path):
+    stream = hf.stream("rotated", **STREAM)
+    tuned = hf.tune("finetune", stream, {"protocol.lr": [1e-6, 0.1]}, jobs=1, out=tmp_path / "t")
+    assert tuned.choice.settings == {"protocol.lr": 0.1}
+    assert len(list((tmp_path / "t" / "cells").glob("*/record.json"))) == 2
+    record = tuned.run()
+    same = hf.run("finetune", stream, protocol=hf.protocol("online", lr=0.1))
+    assert (record.R == same.R).all() and record.stream.get("scored_on") is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "grid", "word"),
+    [
+        ({}, {}, "at least one setting"),
+        ({}, {"strength": []}, "at least one value"),
+        ({}, {"strenght": [1]}, "strength"),
+        ({}, {"stream.tasks": [1]}, "not 'stream.tasks'"),
+        ({}, {"protocol.lr": [-1]}, "lr of the protocol must be"),
+        ({"net": torch.nn.Linear(64, 10)}, {"net.hidden": [(5,)]}, "given by name"),
+        ({"stream": hf.stream("rotated", tasks=2)}, {"strength": [1]}, "val=0.1"),
+    ],
+)
+def test_grids_that_cannot_be_tried_are_bad_input(changes, grid, word):
+    with pytest.raises(hf.BadInput, match=word):
+        trials(cell(**changes), grid)
