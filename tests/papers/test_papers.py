@@ -142,7 +142,7 @@ def test_a_grid_is_tried_once_and_its_choice_is_told(tmp_path, capsys, monkeypat
     (choice,) = result["choices"]
     assert choice["chosen"] == {"strength": 1.0, "protocol.lr": 0.1} and choice["trials"][0]["acc"] is None
     assert choice["runs"] == 2 and choice["seconds"] > 0
-    records = hf.load(out).records
+    records = hf.Comparison.read(out).records
     assert len(records) == 2 and all(r.settings["strength"]["chosen_by"] == "val:stream" for r in records)
     before = {path: path.stat().st_mtime_ns for path in out.rglob("record.json")}
     assert len(before) == 3 and reproduce("x/y", out, capsys) == result
