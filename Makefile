@@ -14,10 +14,10 @@ export OMP_NUM_THREADS := 1
 export OMP_WAIT_POLICY := PASSIVE
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help install demo test bench lint lint-style lint-types lint-imports format clean
+.PHONY: help install demo test bench bench-avalanche lint lint-style lint-types lint-imports format clean
 
 help:  ## this list
-	@awk -F ':.*##' '/^[a-z-]+:.*##/ {printf "  make %-13s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*##' '/^[a-z-]+:.*##/ {printf "  make %-16s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(READY)  ## create or update .venv
 
@@ -36,8 +36,11 @@ demo: $(READY)  ## compare five methods on embedded data and write a report
 test: $(READY)  ## all tests and doctests but the slow ones; make test ARGS="-m slow" runs those
 	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
-bench: $(READY)  ## speed against a bare loop, as ratios in one run; needs HOLDFAST_DATA
+bench: $(READY)  ## speed against a bare loop and Avalanche, as ratios in one run; needs HOLDFAST_DATA
 	$(BIN)/python benchmarks/speed.py $(ARGS)
+
+bench-avalanche:  ## create .venv-avalanche, where make bench finds Avalanche
+	PYTHON=$(PYTHON) sh benchmarks/avalanche_env.sh .venv-avalanche
 
 lint: lint-style lint-types lint-imports  ## everything that is checked without running
 
