@@ -14,7 +14,7 @@ export OMP_NUM_THREADS := 1
 export OMP_WAIT_POLICY := PASSIVE
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help install demo test bench reproduce-smoke lint lint-style lint-types lint-imports format clean
+.PHONY: help install demo test bench bench-avalanche reproduce-smoke lint lint-style lint-types lint-imports format clean
 
 help:  ## this list
 	@awk -F ':.*##' '/^[a-z-]+:.*##/ {printf "  make %-17s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,7 +36,7 @@ demo: $(READY)  ## compare five methods on embedded data and write a report
 test: $(READY)  ## all tests and doctests but the slow ones; make test ARGS="-m slow" runs those
 	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
-bench: $(READY)  ## speed against a bare loop, as ratios in one run; needs HOLDFAST_DATA
+bench: $(READY)  ## speed against a bare loop and Avalanche, as ratios in one run; needs HOLDFAST_DATA
 	$(BIN)/python benchmarks/speed.py $(ARGS)
 
 reproduce-smoke: $(READY)  ## every table and figure that has a recipe, at its smallest, on embedded data
@@ -45,6 +45,9 @@ reproduce-smoke: $(READY)  ## every table and figure that has a recipe, at its s
 	    'import json, sys; print(*(item["id"] for item in json.load(sys.stdin) if item["data"]))'); do \
 	    echo "$$id"; $(BIN)/holdfast reproduce $$id --scale smoke --quiet --out "$$out/$$id" $(ARGS) || exit 1; \
 	done
+
+bench-avalanche:  ## create .venv-avalanche, where make bench finds Avalanche
+	PYTHON=$(PYTHON) sh benchmarks/avalanche_env.sh .venv-avalanche
 
 lint: lint-style lint-types lint-imports  ## everything that is checked without running
 
