@@ -7,7 +7,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -32,7 +32,6 @@ def locked(folder: Path) -> Iterator[None]:
     refuse_foreign(folder)
     new = not folder.exists()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         handle = _taken(folder)
     except OSError as error:
         raise unusable(folder, error) from error
@@ -45,15 +44,20 @@ def locked(folder: Path) -> Iterator[None]:
         _held.reset(token)
         (folder / LOCK).unlink(missing_ok=True)
         os.close(handle)
-        if new and not any(folder.iterdir()):  # what came next was refused
-            folder.rmdir()
+        if new:
+            with suppress(OSError):  # it stays, unless what came next was refused and nobody else came
+                folder.rmdir()
 
 
 def _taken(folder: Path) -> int:
     """The open lock file with our number in it."""
     deadline = time.monotonic() + GRACE
     while True:
-        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        except FileNotFoundError:  # its last holder left nothing in the folder and removed it just now
+            continue
         if _is_free(handle):
             if _is_there(handle, folder / LOCK):
                 os.ftruncate(handle, 0)
