@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
-
-class _Quadratic(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, theta: Tensor, importance: Tensor, anchored: Tensor) -> Tensor:
-        pulled = importance * theta  # A θ
-        ctx.save_for_backward(pulled, anchored)
-        return 0.5 * pulled.dot(theta) - anchored.dot(theta)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        pulled, anchored = ctx.saved_tensors
-        return (pulled - anchored).mul_(grads[0]), None, None
+from holdfast.engine.theta import Net
 
 
-def quadratic(theta: Tensor, importance: Tensor, anchored: Tensor) -> Tensor:
-    """½ Σ_i (A_i θ_i² − 2 B_i θ_i).
+@torch.no_grad()
+def pull(net: Net, importance: Tensor, anchored: Tensor, strength: float) -> None:
+    """net.grad ← net.grad + λ (A θ − B), the gradient of λ/2 Σ_i (A_i θ_i² − 2 B_i θ_i).
 
-    With A = Σ_k F_k and B = Σ_k F_k θ*_k this is ½ Σ_k F_k (θ − θ*_k)² up to a constant.
+    With A = Σ_k F_k and B = Σ_k F_k θ*_k this is λ/2 Σ_k F_k (θ − θ*_k)² up to a constant.
 
-    >>> theta = torch.tensor([3.0], requires_grad=True)
-    >>> quadratic(theta, torch.tensor([2.0]), torch.tensor([2.0])).backward()  # F = 2, θ* = 1
-    >>> theta.grad  # F (θ − θ*)
+    >>> net = Net(torch.nn.Linear(1, 1, bias=False))
+    >>> net.set(torch.tensor([3.0]))
+    >>> pull(net, torch.tensor([2.0]), torch.tensor([2.0]), strength=1.0)  # F = 2, θ* = 1
+    >>> net.grad  # F (θ − θ*)
     tensor([4.])
     """
-    return _Quadratic.apply(theta, importance, anchored)  # type: ignore[no-any-return,no-untyped-call]
+    net.grad.addcmul_(importance, net.theta, value=strength).sub_(anchored, alpha=strength)

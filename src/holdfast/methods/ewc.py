@@ -11,7 +11,7 @@ from torch import Tensor
 from holdfast.audit.lease import Lease
 from holdfast.engine import Net, Optimiser, fisher
 from holdfast.engine.fisher import Labels
-from holdfast.engine.penalty import quadratic
+from holdfast.engine.penalty import pull
 from holdfast.methods.base import Learner
 from holdfast.settings import Count, NonNegative
 from holdfast.types import Batch, StreamInfo
@@ -46,14 +46,12 @@ class EWC(Learner):
         self.apart: list[list[Tensor]] = []  # F_k and θ*_k of every task, where they are not summed
 
     def observe(self, batch: Batch) -> Tensor:
-        return self.descend(self.cross_entropy(batch) + self.strength * self.pull())
-
-    def pull(self) -> Tensor:
-        """½ Σ_k Σ_i F_ki (θ_i − θ*_ki)², up to a constant."""
-        θ = self.net.theta
-        if self.one_by_one:
-            return sum(((F * (θ - old) ** 2).sum() / 2 for F, old in self.apart), torch.zeros((), device=θ.device))
-        return quadratic(θ, self.importance, self.anchored)
+        loss = self.gradient(batch)
+        pull(self.net, self.importance, self.anchored, self.strength)
+        for F, old in self.apart:
+            pull(self.net, F, F * old, self.strength)
+        self.optimiser.step(self.net)
+        return loss
 
     def finish(self, train: Lease) -> None:
         batch = self.sample(train, self.samples)

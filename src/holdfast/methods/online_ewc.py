@@ -11,7 +11,7 @@ from torch import Tensor
 from holdfast.audit.lease import Lease
 from holdfast.engine import Net, Optimiser, fisher
 from holdfast.engine.fisher import Labels
-from holdfast.engine.penalty import quadratic
+from holdfast.engine.penalty import pull
 from holdfast.methods.base import Learner
 from holdfast.settings import Count, Fraction, NonNegative
 from holdfast.types import Batch, StreamInfo
@@ -41,8 +41,10 @@ class OnlineEWC(Learner):
         self.anchor = torch.zeros_like(net.theta.detach())  # θ*, (P,)
 
     def observe(self, batch: Batch) -> Tensor:
-        pull = quadratic(self.net.theta, self.importance, self.importance * self.anchor)
-        return self.descend(self.cross_entropy(batch) + self.strength * pull)
+        loss = self.gradient(batch)
+        pull(self.net, self.importance, self.importance * self.anchor, self.strength)
+        self.optimiser.step(self.net)
+        return loss
 
     def finish(self, train: Lease) -> None:
         batch = self.sample(train, self.samples)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from holdfast.audit.lease import Lease
 from holdfast.engine import Net, Optimiser
-from holdfast.engine.penalty import quadratic
+from holdfast.engine.penalty import pull
 from holdfast.methods.base import Learner
 from holdfast.settings import NonNegative, Positive
 from holdfast.types import Batch, StreamInfo
@@ -42,9 +42,10 @@ class SI(Learner):
         self.importance = torch.zeros_like(self.anchor)  # Ω, (P,)
 
     def observe(self, batch: Batch) -> Tensor:
-        pull = quadratic(self.net.theta, self.importance, self.importance * self.anchor)
+        loss = self.gradient(batch)
+        pull(self.net, self.importance, self.importance * self.anchor, 2 * self.strength)
         before = self.net.theta.detach().clone()
-        loss = self.descend(self.cross_entropy(batch) + 2 * self.strength * pull)
+        self.optimiser.step(self.net)
         self.path -= self.net.grad * (self.net.theta.detach() - before)
         return loss
 
