@@ -114,6 +114,8 @@ def test_a_killed_worker_costs_a_try_and_own_code_travels(cluster, cell, tmp_pat
     assert "in observe" in error.read_text()
     assert sorted(e.cell for e in events if e.outcome is not None) == [0, 1, 2, 3, 4, 5]
     assert any(e.progress is not None for e in events)
+    lost = [e.cell for e in events if e.note is not None]
+    assert lost.count(0) == 1 and lost.count(1) == on_ray.TRIES - 1 and set(lost) == {0, 1}
     kept = execute(
         [cells[0], cells[3], cells[5]], tmp_path / "out", jobs=1
     )  # what Ray left is what the other executor reads

@@ -151,6 +151,7 @@ class _Cluster:
                     outcome = self.outcome(task, i)
                     if outcome is None:
                         pending[self.submit(i)] = i
+                        yield Event(i, note="its Ray worker or node was lost; it is tried again from its beginning")
                     else:
                         yield Event(i, outcome=outcome)
         finally:
