@@ -20,6 +20,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -44,37 +45,44 @@ def main() -> None:
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: where others use the machine")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="folder of speed.json and speed.html")
     asked = parser.parse_args()
-    unknown = set(asked.sections) - set(SECTIONS)
-    if unknown or asked.repeats < 1:
-        parser.error(f"sections are {', '.join(SECTIONS)}, not {', '.join(sorted(unknown))}; --repeats is at least 1")
-    results = measure(asked.sections or SECTIONS, asked.repeats)
-    results["conditions"]["clock"] = asked.clock
-    results["targets"] = judge(results)
+    unknown = sorted(set(asked.sections) - set(SECTIONS))
+    if unknown:
+        parser.error(f"sections are {', '.join(SECTIONS)}, not {', '.join(unknown)}")
+    if asked.repeats < 1:
+        parser.error(f"--repeats is at least 1, not {asked.repeats}")
     asked.out.mkdir(parents=True, exist_ok=True)
-    (asked.out / "speed.json").write_text(json.dumps(results, indent=1))
-    (asked.out / "speed.html").write_text(plot(results))
+    for results in measure(asked.sections or SECTIONS, asked.repeats, asked.clock):
+        results["targets"] = judge(results)
+        (asked.out / "speed.json").write_text(json.dumps(results, indent=1))
+        (asked.out / "speed.html").write_text(plot(results))
     print(table(results))
     print(f"\n{asked.out / 'speed.json'}, {asked.out / 'speed.html'}")
 
 
-def measure(sections: list[str], repeats: int) -> dict[str, Any]:
+def measure(sections: list[str], repeats: int, clock: str) -> Iterator[dict[str, Any]]:
+    """All results so far, after every section: a run that is broken off leaves what it has."""
     programs = contestants()
-    results: dict[str, Any] = {"conditions": conditions(programs, repeats)}
+    results: dict[str, Any] = {"conditions": conditions(programs, repeats) | {"clock": clock}}
     with tempfile.TemporaryDirectory() as folder:
         data = str(Path(folder) / "data.npz")
         call([sys.executable, str(HERE / "data.py"), data])
-        for name in [s for s in sections if s in WORKLOADS]:
-            results.setdefault("workloads", {})[name] = interleaved(programs, ["whole", name], repeats, data)
-        if "scoring" in sections:
-            ours = {c: programs[c] for c in ("bare", "holdfast")}
-            results["scoring"] = interleaved(ours, ["usual", "W1"], repeats, data)
-        for method in GROWTH if "growth" in sections else ():
-            with_products = programs | ({"arithmetic": ours_program("arithmetic")} if method == "gem" else {})
-            results.setdefault("growth", {})[method] = interleaved(with_products, ["growth", method], repeats, data)
-        if "compare" in sections:
-            results["compare"] = compared(repeats)
-    results["conditions"]["load_after"] = os.getloadavg()
-    return results
+        for section in [s for s in SECTIONS if s in sections]:
+            if section in WORKLOADS:
+                results.setdefault("workloads", {})[section] = interleaved(programs, ["whole", section], repeats, data)
+            elif section == "scoring":
+                ours = {c: programs[c] for c in ("bare", "holdfast")}
+                results["scoring"] = interleaved(ours, ["usual", "W1"], repeats, data)
+            elif section == "growth":
+                results["growth"] = {m: growth_of(m, programs, repeats, data) for m in GROWTH}
+            else:
+                results["compare"] = compared(repeats)
+            results["conditions"]["load_after"] = os.getloadavg()
+            yield results
+
+
+def growth_of(method: str, programs: dict[str, list[str]], repeats: int, data: str) -> Runs:
+    products = {"arithmetic": ours_program("arithmetic")} if method == "gem" else {}
+    return interleaved(programs | products, ["growth", method], repeats, data)
 
 
 def contestants() -> dict[str, list[str]]:

@@ -17,7 +17,7 @@ PEAK_W5_MB = 1200
 STRAIGHT = 0.98  # R² of GEM's step against past tasks
 GEM_SLOPE = 1.15  # Holdfast ÷ floor
 EWC_GROWTH = 0.1  # of the step, over 19 past tasks
-SAME_ACCURACY = 0.03
+SAME_ACCURACY = 0.03  # twice the standard error of a difference over five seeds (one run spreads by up to 0.03)
 SUFFIX = {"wall": "", "cpu": "_cpu"}  # of a measurement, per clock
 
 
