@@ -57,7 +57,31 @@ def moment(out: Path) -> str:
         return "while a record was written"
     if list(out.glob("cells/*/checkpoint/*")):
         return "between two checkpoints"
-    return "while summary and report were written" if len(list(out.glob("cells/*/record.json"))) == 8 else "elsewhere"
+    return "before the first checkpoint or after the last record"
+
+
+def at_work(process: subprocess.Popen[str], out: Path) -> float | None:
+    """When the process has the folder and begins to work; None if it ended before."""
+    while process.poll() is None:
+        try:
+            if (out / ".lock").read_text() == str(process.pid):
+                return time.monotonic()
+        except FileNotFoundError:
+            pass
+        time.sleep(0.005)
+    return None
+
+
+def killed(out: Path, seconds: float) -> subprocess.Popen[str]:
+    """The process: killed so many seconds after it began to work, or ended before."""
+    process = started(out)
+    at_work(process, out)
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    return process
 
 
 def main() -> int:
@@ -67,29 +91,29 @@ def main() -> int:
     asked = words.parse_args()
     dice, hit, finished, wrong = random.Random(asked.seed), Counter[str](), 0, 0
     with tempfile.TemporaryDirectory() as folder:
-        began = time.monotonic()
-        if started(Path(folder) / "undisturbed").wait() != 0:
+        first = started(Path(folder) / "undisturbed")
+        began = at_work(first, Path(folder) / "undisturbed")
+        if began is None or first.wait() != 0:
             raise SystemExit("the undisturbed run failed")
         seconds, expected = time.monotonic() - began, contents(Path(folder) / "undisturbed")
+        print(f"undisturbed: {len(expected)} cells in {seconds:.1f} s", flush=True)
         while hit.total() < asked.kills:
-            out = Path(folder) / f"disturbed{finished}"
+            out, kills = Path(folder) / f"disturbed{finished}", 0
             while True:
-                process = started(out)
-                try:
-                    code = process.wait(dice.uniform(0, seconds) if hit.total() < asked.kills else None)
+                over = hit.total() >= asked.kills or len(contents(out)) == len(expected)
+                process = killed(out, 10 * seconds + 600 if over else dice.uniform(0, seconds / 3))
+                if process.returncode != -signal.SIGKILL:
                     break
-                except subprocess.TimeoutExpired:
-                    os.kill(process.pid, signal.SIGKILL)
-                    process.wait()
-                    hit[moment(out)] += 1
+                hit[moment(out)] += 1
+                kills += 1
             finished += 1
-            same = code == 0 and contents(out) == expected
+            same = process.returncode == 0 and contents(out) == expected
             wrong += not same
-            said = "" if same else f" (exit code {code}) {(process.stderr and process.stderr.read()) or ''}"
-            print(f"run {finished}: {'identical' if same else 'DIFFERENT'} after {hit.total()} kills so far{said}")
+            said = "" if same or process.stderr is None else f": exit {process.returncode}, {process.stderr.read()}"
+            print(f"run {finished}: {'identical' if same else 'DIFFERENT'} after {kills} kills{said}", flush=True)
     for what, times in hit.most_common():
         print(f"{times:4d} {what}")
-    print(f"{hit.total()} kills, {finished} runs of {len(expected)} cells finished, {finished - wrong} bit-identical")
+    print(f"{hit.total()} kills, {finished} runs of {len(expected)} cells, {finished - wrong} of them bit-identical")
     return 1 if wrong else 0
 
 
