@@ -1,0 +1,266 @@
+"""A thousand spoiled inputs: no traceback, no hang, nothing written outside the output folder.
+
+    python benchmarks/fuzz.py [--inputs 1000] [--seed 0]
+
+Command lines, sweep files, IDX, CIFAR and .mat data, checkpoints and records are spoiled at random: bytes flipped, cut,
+doubled, swapped for words that mean something. Each is given to the command line in a process of its own, which may
+use 5 seconds of processor time (wall clock would measure the neighbours). Whoever is to blame is kept in FOLDER/found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import io
+import os
+import random
+import shutil
+import signal
+import sys
+import tarfile
+import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+import numpy as np
+from scipy.io import savemat
+
+from holdfast.cli import main as command
+
+SECONDS = 5
+TINY = "--examples 10 --jobs 1 --quiet --out out".split()
+COMMANDS = "run compare sweep report audit export watch list data reproduce".split()
+WORDS = """
+    gem ewc er finetune joint icarl split rotated permuted digits mnist mlp conv resnet online epochs class task domain
+    --stream --data --tasks --set --seeds --lr --batch --epochs --out --json --fresh --quiet --net --scenario --protocol
+    --jobs --device --scale --csv --latex --once memories=3 net.hidden=4,4 stream.angles=0,90 protocol.lr=0 0 1 2 -1 1e9
+    nan inf 0.1 out ../outside /proc/nothing methods status verify smoke gem/tabel3 ä --help
+""".split()
+TOML = b"""name = "x"
+seeds = [0, 1]
+stream = {name = "rotated", tasks = 2, examples = 20, test_examples = 20}
+[protocol]
+lr = [0.01, 0.1]
+[[method]]
+name = "ewc"
+strength = [1, 10]
+[[cell]]
+where.method = {name = "ewc", strength = 10}
+set.protocol.lr = 0.5
+"""
+
+
+def spoiled(content: bytes, dice: random.Random) -> bytes:
+    """The bytes with one to four accidents."""
+    for _ in range(dice.randint(1, 4)):
+        n = max(len(content), 1)
+        a, b = sorted((dice.randrange(n), dice.randrange(n)))
+        chunk = bytes(dice.choice((0, 0xFF, 0x7F, 0x80, dice.randrange(256))) for _ in range(dice.randint(1, 8)))
+        number = dice.choice((b"0", b"-1", b"1e999", b"9" * 30, b"nan", b'"', b"[", b"}", b"\n", b"\0", b"../../x"))
+        how = dice.randrange(6)
+        content = (
+            content[:a] + chunk + content[a + len(chunk) :] if how < 2
+            else content[:a] if how == 2
+            else content[:a] + content[b:] if how == 3
+            else content[:b] + content[a:] if how == 4
+            else content[:a] + number + content[a:]
+        )  # fmt: skip
+    return content
+
+
+def spoil_one(files: list[Path], dice: random.Random) -> None:
+    file = dice.choice(files)
+    content = file.read_bytes()
+    if file.suffix == ".gz" and dice.random() < 0.7:  # what is inside, so that more than the decompression is met
+        file.write_bytes(gzip.compress(spoiled(gzip.decompress(content), dice), 1))
+    else:
+        file.write_bytes(spoiled(content, dice))
+
+
+class Room:
+    """A folder with data, a place to work, and a place that nobody may touch."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.data, self.here = root, root / "data", root / "here"
+        for folder in (self.data, self.here, root / "outside"):
+            folder.mkdir(parents=True)
+        (root / "outside" / "thesis.tex").write_text("years of work")
+
+    def seen(self) -> dict[str, tuple[int, int]]:
+        """Everything but the output folder and runs/, the default one."""
+        ours = (self.here / "out", self.here / "runs")
+        paths = (p for p in self.root.rglob("*") if p.is_file() and not any(p.is_relative_to(o) for o in ours))
+        return {str(p): (p.stat().st_mtime_ns, p.stat().st_size) for p in paths}
+
+
+def write_data(data: Path) -> None:
+    """Small files in the formats of MNIST, CIFAR-10 and SVHN."""
+    rng = np.random.default_rng(0)
+    for part, n in (("train", 60), ("t10k", 30)):
+        x, y = rng.integers(0, 256, (n, 28, 28), np.uint8), np.arange(n, dtype=np.uint8) % 10
+        (data / "mnist").mkdir(exist_ok=True)
+        head = b"\0\0\x08\x03" + b"".join(int(k).to_bytes(4, "big") for k in x.shape)
+        (data / "mnist" / f"{part}-images-idx3-ubyte.gz").write_bytes(gzip.compress(head + x.tobytes(), 1))
+        head = b"\0\0\x08\x01" + n.to_bytes(4, "big")
+        (data / "mnist" / f"{part}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(head + y.tobytes(), 1))
+    (data / "cifar-10").mkdir()
+    with tarfile.open(data / "cifar-10" / "cifar-10-binary.tar.gz", "w:gz") as tar:
+        names = [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]
+        for name in names:
+            rows = np.concatenate([(np.arange(20) % 10)[:, None], rng.integers(0, 256, (20, 3072))], 1).astype(np.uint8)
+            info = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
+            info.size = rows.nbytes
+            tar.addfile(info, io.BytesIO(rows.tobytes()))
+    (data / "svhn").mkdir()
+    for part in ("train", "test"):
+        x, y = rng.integers(0, 256, (32, 32, 3, 40), np.uint8), (np.arange(40) % 10 + 1).astype(np.uint8)[:, None]
+        savemat(data / "svhn" / f"{part}_32x32.mat", {"X": x, "y": y}, do_compression=True)
+
+
+def commands(room: Room, dice: random.Random) -> list[str]:
+    verb = dice.choice(COMMANDS)
+    tiny = TINY if verb in ("run", "compare") else []
+    return [verb, *dice.choices(WORDS, k=dice.randint(0, 7)), *tiny]
+
+
+def sweep_file(room: Room, dice: random.Random) -> list[str]:
+    (room.here / "f.toml").write_bytes(spoiled(TOML, dice))
+    return ["sweep", "f.toml", "--jobs", "1", "--quiet", "--out", "out"]
+
+
+def data_file(name: str) -> Callable[[Room, random.Random], list[str]]:
+    def spoil(room: Room, dice: random.Random) -> list[str]:
+        spoil_one(sorted((room.data / name).iterdir()), dice)
+        return ["run", "finetune", "--stream", "permuted", "--data", name, "--tasks", "2", *TINY]
+
+    return spoil
+
+
+def checkpoint(room: Room, dice: random.Random) -> list[str]:
+    """A run that was killed after its first task, and whose state was spoiled then."""
+    shutil.copytree(room.root / "killed", room.here / "out")
+    spoil_one(sorted(p for p in (room.here / "out").rglob("*") if p.is_file() and "checkpoint" in p.parts), dice)
+    return KILLED
+
+
+def record(room: Room, dice: random.Random) -> list[str]:
+    shutil.copytree(room.root / "finished", room.here / "out")
+    spoil_one(sorted(p for p in (room.here / "out").rglob("*") if p.suffix in (".json", ".npz")), dice)
+    return dice.choice((["report", "out"], ["audit", "out"], ["export", "out", "--csv"], ["watch", "out", "--once"]))
+
+
+KILLED = ["run", "ewc", "--stream", "split", "--tasks", "3", *TINY]
+KINDS = {
+    "command line": commands,
+    "sweep file": sweep_file,
+    "IDX": data_file("mnist"),
+    "CIFAR": data_file("cifar-10"),
+    ".mat": data_file("svhn"),
+    "checkpoint": checkpoint,
+    "record": record,
+}
+
+
+def child(room: Room, args: list[str], errors: Path) -> int:
+    """The exit code of the command line in a process of its own; negative: the signal that ended it."""
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    code = 99
+    try:
+        os.chdir(room.here)
+        os.environ["HOLDFAST_DATA"] = str(room.data)
+        with errors.open("wb") as file:
+            os.dup2(file.fileno(), 2)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        code = command(args)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def prepare(room: Room) -> None:
+    """A finished folder, and one whose process died in its second task."""
+    write_data(room.data)
+    os.chdir(room.here)
+    assert command(KILLED) == 0  # here, so that everything is loaded when processes are forked
+    os.chdir(room.root)
+    shutil.move(room.here / "out", room.root / "finished")
+    pid = os.fork()
+    if not pid:
+        from holdfast.methods.ewc import EWC
+
+        observe, steps = EWC.observe, 0
+
+        def dying(self, batch):
+            nonlocal steps
+            steps += 1
+            if batch.task == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return observe(self, batch)
+
+        EWC.observe = dying  # type: ignore[method-assign]
+        os.chdir(room.here)
+        command(KILLED)
+    os.waitpid(pid, 0)
+    assert list((room.here / "out").rglob("checkpoint/*/state.json")), "no checkpoint was left behind"
+    shutil.move(room.here / "out", room.root / "killed")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--inputs", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-fuzz-"))
+    room = Room(folder / "room")
+    prepare(room)
+    shutil.copytree(room.data, folder / "data")
+    codes: dict[str, Counter[int]] = {kind: Counter() for kind in KINDS}
+    blamed = 0
+    for i in range(asked.inputs):
+        kind = list(KINDS)[i % len(KINDS)]
+        dice = random.Random(f"{asked.seed} {i}")
+        for place in (room.here, room.data):
+            shutil.rmtree(place)
+        room.here.mkdir()
+        shutil.copytree(folder / "data", room.data)
+        args = KINDS[kind](room, dice)
+        before, errors = room.seen(), folder / "errors"
+        code = child(room, args, errors)
+        codes[kind][code] += 1
+        said = errors.read_text(errors="replace")
+        wrong = [
+            *(["a traceback"] if "Traceback" in said else []),
+            *(
+                [f"more than {SECONDS} s"]
+                if code == -signal.SIGPROF
+                else [f"exit {code}"]
+                if code not in (0, 1, 2)
+                else []
+            ),
+            *(["wrote outside"] if room.seen() != before else []),
+        ]
+        if wrong:
+            blamed += 1
+            print(f"{i} {kind}: {', '.join(wrong)}: holdfast {' '.join(args)}\n{said[-600:]}", flush=True)
+            shutil.copytree(room.root, folder / "found" / str(i))
+    for kind, found in codes.items():
+        words = ", ".join(f"exit {code}: {n}" for code, n in sorted(found.items()))
+        print(f"{kind:13s} {sum(found.values()):4d} inputs   {words}")
+    print(f"{asked.inputs} inputs, {blamed} to blame" + (f"; see {folder / 'found'}" if blamed else ""))
+    if not blamed:
+        shutil.rmtree(folder)
+    sys.exit(1 if blamed else 0)
+
+
+if __name__ == "__main__":
+    main()
