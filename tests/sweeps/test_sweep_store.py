@@ -67,6 +67,7 @@ def broken(**changes):
         (lambda text: text[: len(text) // 2], "does not hold a readable record"),
         (lambda text: "[1, 2]", "does not hold a readable record"),
         (lambda text: "null", "does not hold a readable record"),
+        (lambda text: text.replace('"task":', '"tusk":', 1), "a row of curves lacks one of accuracy, after_task"),
         (lambda text: "\x00\x01", "does not hold a readable record"),
         (broken(schema=2), "has schema 2, this version reads 1"),
         (broken(schema=None), "has schema None"),

@@ -27,6 +27,11 @@ OURS = (
 )  # fmt: skip
 HALF_WRITTEN = tuple(f".{name}." for name in OURS)  # how temporary files are called, which a killed process leaves
 _ARRAYS = ("predictions", "labels")
+_ROWS = {
+    "tasks": {"name", "classes", "n_train", "n_val", "n_test"},
+    "scorings": {"after_task", "step"},
+    "curves": {"after_task", "step", "task", "accuracy", "loss"},
+}
 # What a cut, spoiled or foreign file raises; a spoiled header may also ask for an unknown method or for all memory.
 _UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
 
@@ -44,8 +49,10 @@ def to_json(record: Record) -> dict[str, Any]:
 
 def from_json(values: Mapping[str, Any], predictions: Mapping[str, np.ndarray]) -> Record:
     content = {k: v for k, v in values.items() if k != "schema"}
-    for name in ("tasks", "scorings", "curves"):
+    for name, wanted in _ROWS.items():
         content[name] = tuple(content[name])
+        if any(not wanted <= row.keys() for row in content[name]):
+            raise KeyError(f"a row of {name} lacks one of {', '.join(sorted(wanted))}")
     for name in ("R", "baseline"):
         content[name] = np.array(content[name], dtype=np.float64)
     for name in _ARRAYS:
