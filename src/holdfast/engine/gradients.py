@@ -102,11 +102,11 @@ def chain_gradient(
 
 @torch.no_grad()
 def _back_propagated(
-    chain: list[nn.Linear], x: Tensor, y: Tensor, allowed: Tensor | None
+    chain: list[nn.Linear], x: Tensor, y: Tensor, allowed: Tensor | None, share: int = 1
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """(∂CE/∂output, input) of every layer, last layer first: (n, out) and (n, in), of the summed cross-entropy."""
+    """(∂CE/∂output, input) of every layer, last layer first: (n, out) and (n, in), of Σ CE / share."""
     inputs, logits = _forward(chain, x)
-    yield from _backward(chain, inputs, _error(restrict(logits, allowed).log_softmax(-1), y))
+    yield from _backward(chain, inputs, _error(restrict(logits, allowed).log_softmax(-1), y).div_(share))
 
 
 def _forward(chain: list[nn.Linear], x: Tensor) -> tuple[list[Tensor], Tensor]:
@@ -134,8 +134,8 @@ def _chain_gradients(chain: list[nn.Linear], x: Tensor, y: Tensor, allowed: Tens
     n, b = y.shape
     allowed = None if allowed is None else allowed.repeat_interleave(b, 0)
     pieces: list[Tensor] = []
-    for delta, a in _back_propagated(chain, x.flatten(0, 1), y.flatten(), allowed):
-        d = delta.view(n, b, -1) / b
+    for delta, a in _back_propagated(chain, x.flatten(0, 1), y.flatten(), allowed, share=b):
+        d = delta.view(n, b, -1)
         pieces += [d.sum(1), torch.bmm(d.transpose(1, 2), a.view(n, b, -1)).flatten(1)]
     return torch.cat(pieces[::-1], 1)
 
