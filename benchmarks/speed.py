@@ -33,6 +33,7 @@ from workloads import GROWTH, WORKLOADS
 HERE = Path(__file__).parent
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 JOBS = (1, 2)
+GROWTH_REPEATS = 3  # at most: twenty points of a line need fewer, and take longest
 SECTIONS = [*WORKLOADS, "scoring", "growth", "compare"]
 
 Runs = dict[str, list[dict[str, Any]]]  # per contestant, one measurement per repeat
@@ -82,7 +83,7 @@ def measure(sections: list[str], repeats: int, clock: str) -> Iterator[dict[str,
 
 def growth_of(method: str, programs: dict[str, list[str]], repeats: int, data: str) -> Runs:
     products = {"arithmetic": ours_program("arithmetic")} if method == "gem" else {}
-    return interleaved(programs | products, ["growth", method], repeats, data)
+    return interleaved(programs | products, ["growth", method], min(repeats, GROWTH_REPEATS), data)
 
 
 def contestants() -> dict[str, list[str]]:

@@ -37,8 +37,8 @@ class Holdfast(Contestant):
         self.learned = 0
 
     def learn(self, t: int, tick: Tick | None = None) -> None:
-        for _ in self.session.learn(self.stream.tasks[t], 1, self.batch, lease_at_begin=False):
-            if tick is not None:
+        for step in self.session.learn(self.stream.tasks[t], 1, self.batch, lease_at_begin=False):
+            if tick is not None and step > 0:
                 tick()
         self.learned = t
 

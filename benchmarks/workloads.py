@@ -43,9 +43,9 @@ WORKLOADS = {
     "W4": Workload("replay"),
     "W5": Workload("naive", tasks=5, examples=60000, batch=128, hidden=(400, 400)),
 }
-GROWTH = {  # seconds per step against the number of past tasks; few steps are enough
-    "gem": Workload("gem", tasks=20, examples=300),
-    "ewc": Workload("ewc", tasks=20, examples=300),
+GROWTH = {  # seconds per step against the number of past tasks
+    "gem": Workload("gem", tasks=20, examples=500),
+    "ewc": Workload("ewc", tasks=20, examples=500),
 }
 
 
