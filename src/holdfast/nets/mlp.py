@@ -12,6 +12,8 @@ from holdfast.nets.base import NetSpec
 from holdfast.settings import Count, Fraction
 from holdfast.types import StreamInfo
 
+Init = Literal["torch", "xavier", "truncated"]
+
 
 @final
 @dataclass(frozen=True)
@@ -27,7 +29,9 @@ class MLP(NetSpec):
     hidden: tuple[Count, ...] = (100, 100)  # units of each hidden layer
     dropout: Fraction = 0.0  # of hidden units
     input_dropout: Fraction = 0.0  # of inputs
-    init: Literal["torch", "xavier"] = "torch"  # torch's own, or Xavier-uniform with zero biases (paper 002)
+    init: Init = (
+        "torch"  # torch's own, xavier-uniform (paper 002) or truncated normal (003, 004), both with zero biases
+    )
 
     def build(self, info: StreamInfo) -> nn.Module:
         width = math.prod(info.shape)
@@ -35,15 +39,22 @@ class MLP(NetSpec):
         if self.input_dropout:
             layers.append(nn.Dropout(self.input_dropout))
         for units in self.hidden:
-            layers += [self._linear(width, units), nn.ReLU()]
+            layers += [linear(width, units, self.init), nn.ReLU()]
             if self.dropout:
                 layers.append(nn.Dropout(self.dropout))
             width = units
-        return nn.Sequential(*layers, self._linear(width, info.classes))
+        return nn.Sequential(*layers, linear(width, info.classes, self.init))
 
-    def _linear(self, n_in: int, n_out: int) -> nn.Linear:
-        layer = nn.Linear(n_in, n_out)
-        if self.init == "xavier":
-            nn.init.xavier_uniform_(layer.weight)
-            nn.init.zeros_(layer.bias)
+
+def linear(n_in: int, n_out: int, init: Init) -> nn.Linear:
+    """A layer with its initial weights; `truncated`: normal of deviation 1/√n_in, cut at two deviations."""
+    layer = nn.Linear(n_in, n_out)
+    if init == "torch":
         return layer
+    if init == "xavier":
+        nn.init.xavier_uniform_(layer.weight)
+    else:
+        deviation = n_in**-0.5
+        nn.init.trunc_normal_(layer.weight, std=deviation, a=-2 * deviation, b=2 * deviation)
+    nn.init.zeros_(layer.bias)
+    return layer

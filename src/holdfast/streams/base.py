@@ -50,7 +50,7 @@ class StreamSpec(ABC):
         tasks = tuple(self._task(t, plan, data, seed) for t, plan in enumerate(plans))
         info = StreamInfo(name, scenario, data.shape, outputs, tuple(task.classes for task in tasks))
         chosen = {k: v["chosen_by"] for k, v in provenance(self).items()}
-        settings = {"data": data.name, **settings_of(self), "scenario": scenario}
+        settings = {"data": data.name, **settings_of(self), "tasks": len(tasks), "scenario": scenario}
         return Stream(info, tasks, seed, settings, data.fingerprint, partial(self.cut, name, given), chosen)
 
     def _task(self, t: int, plan: Plan, data: DataSet, seed: int) -> Task:

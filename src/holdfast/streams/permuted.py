@@ -10,7 +10,7 @@ from torch import Tensor
 
 from holdfast.seeds import generator
 from holdfast.streams.base import Plan, StreamSpec, same_classes
-from holdfast.types import DataSet, Scenario
+from holdfast.types import DataSet, Scenario, Transform
 
 
 @final
@@ -24,13 +24,18 @@ class Permuted(StreamSpec):
         return []
 
     def plan(self, data: DataSet, seed: int) -> tuple[Scenario, int, list[Plan]]:
-        plans = same_classes(data, (self._transform(t, data.x[0].numel(), seed) for t in range(self.tasks)))
+        plans = same_classes(data, (self._transform(t, data, seed) for t in range(self.tasks)))
         return self.scenario or "domain", len(data.classes), plans
 
-    def _transform(self, t: int, pixels: int, seed: int) -> tuple[str, _Permutation | None]:
+    def _transform(self, t: int, data: DataSet, seed: int) -> tuple[str, Transform | None]:
         if t == 0 and self.identity:
             return "original", None
-        return f"permutation {t}", _Permutation(torch.randperm(pixels, generator=generator(seed, "permuted", task=t)))
+        return f"permutation {t}", permutation(data, seed, t)
+
+
+def permutation(data: DataSet, seed: int, t: int) -> Transform:
+    """The random permutation of the pixels that task t has under this seed."""
+    return _Permutation(torch.randperm(data.x[0].numel(), generator=generator(seed, "permuted", task=t)))
 
 
 class _Permutation:

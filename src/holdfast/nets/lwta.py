@@ -1,0 +1,56 @@
+"""Networks whose units compete."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from holdfast.nets.base import NetSpec
+from holdfast.nets.mlp import Init, linear
+from holdfast.settings import Count
+from holdfast.types import StreamInfo
+
+
+@final
+@dataclass(frozen=True)
+class LWTA(NetSpec):
+    """Fully connected network with local winners (Srivastava et al., 2013; papers 003, 004): no ReLU.
+
+        y_i = z_i if z_i is the largest of its block, else 0
+
+    `hidden` counts blocks, so a layer of S blocks of 2 has 2S units (as in the papers' code).
+    """
+
+    hidden: tuple[Count, ...] = (400, 400)  # blocks of each hidden layer
+    block: Count = 2  # units that compete
+    init: Init = "truncated"  # initial weights: truncated (papers 003, 004), xavier or torch
+
+    def build(self, info: StreamInfo) -> nn.Module:
+        layers: list[nn.Module] = [nn.Flatten()]
+        width = math.prod(info.shape)
+        for blocks in self.hidden:
+            units = blocks * self.block
+            layers += [linear(width, units, self.init), Winners(self.block)]
+            width = units
+        return nn.Sequential(*layers, linear(width, info.classes, self.init))
+
+
+class Winners(nn.Module):
+    """Of each block of neighbouring units the largest passes; the others are 0. Of equal ones the first wins.
+
+    >>> Winners(2)(torch.tensor([[1.0, 3.0, -2.0, -5.0]]))
+    tensor([[ 0.,  3., -2.,  0.]])
+    """
+
+    def __init__(self, block: int) -> None:
+        super().__init__()
+        self.block = block
+
+    def forward(self, z: Tensor) -> Tensor:
+        blocks = z.unflatten(-1, (-1, self.block))
+        winner, place = blocks.max(-1, keepdim=True)
+        return torch.zeros_like(blocks).scatter(-1, place, winner).flatten(-2)

@@ -1,0 +1,123 @@
+"""Incremental moment matching against its equations written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import holdfast as hf
+from holdfast.audit import Lease
+from holdfast.engine import SGD, Net, fisher
+from holdfast.seeds import generator
+from holdfast.types import Batch
+
+
+@pytest.fixture(scope="module")
+def stream():
+    return hf.stream("split", tasks=3)
+
+
+def started(stream, **settings):
+    learner = hf.method("imm", **settings)
+    torch.manual_seed(0)
+    learner.start(Net(hf.net("mlp", hidden=(12,)).build(stream.info)), SGD(0.1), stream.info, generator(0))
+    return learner
+
+
+def learn(learner, task):
+    """Train on a task; returns its own weights and, by the empirical way, its importances."""
+    for i in range(3):
+        rows = torch.arange(10 * i, 10 * i + 10)
+        learner.observe(Batch(task.train.x(rows), task.train.y[rows], task.t))
+    own = learner.net.theta.detach().clone()
+    rng = learner.rng.get_state()
+    learner.finish(Lease(task.t, task.train, task.val))
+    return own.double().numpy(), rng
+
+
+@pytest.mark.parametrize("alpha", [None, 0.3])
+def test_the_mean_weighs_the_networks_of_all_tasks(stream, alpha):
+    learner = started(stream, alpha=alpha)
+    own = [learn(learner, task)[0] for task in stream.tasks]
+    shares = [1 / 3] * 3 if alpha is None else [0.7 * 0.7, 0.7 * 0.3, 0.3]
+    expected = sum(a * w for a, w in zip(shares, own, strict=True))
+    np.testing.assert_allclose(learner.net.theta.detach().numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_mode_weighs_them_by_importance(stream):
+    learner = started(stream, merge="mode", alpha=0.25, samples=40)
+    moments = []
+    for task in stream.tasks[:2]:
+        own, rng = learn(learner, task)
+        twin = learner.net.copy()
+        twin.set(torch.from_numpy(own).float())
+        draws = torch.Generator()
+        draws.set_state(rng)
+        rows = torch.randperm(len(task.train), generator=draws)[:40]
+        batch = Batch(task.train.x(rows), task.train.y[rows], task.t)
+        moments.append((fisher(twin, batch, None, "sampled", draws).double().numpy() + 1e-8, own))
+    (F1, w1), (F2, w2) = moments
+    expected = (0.75 * F1 * w1 + 0.25 * F2 * w2) / (0.75 * F1 + 0.25 * F2)
+    np.testing.assert_allclose(learner.net.theta.detach().numpy(), expected, rtol=1e-3, atol=1e-5)
+
+
+def test_a_task_starts_from_the_last_tasks_own_weights(stream):
+    learner = started(stream)
+    learn(learner, stream.tasks[0])
+    second, _ = learn(learner, stream.tasks[1])
+    assert not np.allclose(learner.net.theta.detach().numpy(), second)
+    task = stream.tasks[2]
+    plain = hf.method("finetune")
+    net = learner.net.copy()
+    net.set(torch.from_numpy(second).float())
+    plain.start(net, SGD(0.1), stream.info, generator(0))
+    batch = Batch(task.train.x(torch.arange(10)), task.train.y[:10], 2)
+    plain.observe(batch)
+    learner.observe(batch)
+    torch.testing.assert_close(learner.net.theta, plain.net.theta, rtol=1e-5, atol=1e-6)
+
+
+def test_l2_transfer_pulls_to_the_last_weights_and_at_first_to_zero(stream):
+    for tasks in (0, 1):
+        learner, plain = started(stream, strength=0.05), started(stream)
+        for task in stream.tasks[:tasks]:
+            learn(learner, task)
+        plain.net.set(learner.own if tasks else learner.net.theta.detach())
+        theta = plain.net.theta.detach().clone()
+        anchor = learner.own if tasks else torch.zeros_like(theta)
+        batch = Batch(stream.tasks[1].train.x(torch.arange(10)), stream.tasks[1].train.y[:10], 1)
+        plain.observe(batch)
+        learner.observe(batch)
+        expected = plain.net.theta.detach() - 0.1 * 2 * 0.05 * (theta - anchor)
+        torch.testing.assert_close(learner.net.theta.detach(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_drop_transfer_is_unbiased_around_the_last_weights(stream):
+    """θ̂ has mean θ, and its gradient is that of the loss at θ̂ by the chain rule."""
+    learner = started(stream, drop=0.4)
+    learn(learner, stream.tasks[0])
+    batch = Batch(stream.tasks[1].train.x(torch.arange(10)), stream.tasks[1].train.y[:10], 1)
+    learner.observe(batch)
+    theta, own, state = learner.net.theta.detach().clone(), learner.own, learner.rng.get_state()
+    learner._dropped(batch)
+    found = learner.net.grad.clone()
+    draws = torch.Generator()
+    draws.set_state(state)
+    m = (torch.rand(len(theta), generator=draws) < 0.4).float()
+    leaf = theta.clone().requires_grad_()
+    hat = m * own + (1 - m) * (leaf - 0.4 * own) / 0.6
+    views = learner.net.unflatten(hat)
+    loss = torch.nn.functional.cross_entropy(torch.func.functional_call(learner.net.module, views, (batch.x,)), batch.y)
+    (expected,) = torch.autograd.grad(loss, leaf)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
+    assert torch.equal(learner.net.theta.detach(), theta)
+
+
+def test_merging_keeps_what_finetuning_loses():
+    """Measured on digits, D5-5a: three seeds, every one by more than 0.1."""
+    stream = hf.stream("slt", parts="D5-5a")
+    settings = {"protocol": hf.protocol("epochs", epochs=20, batch=20, lr=0.05), "seeds": 3, "jobs": 1}
+    found = hf.compare([hf.method("imm", merge="mode", samples=500), "finetune"], stream, **settings)
+    acc = {m: [r.acc for r in found.records if r.method == m] for m in ("imm", "finetune")}
+    assert min(a - b for a, b in zip(acc["imm"], acc["finetune"], strict=True)) > 0.1, acc
