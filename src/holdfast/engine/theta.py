@@ -63,7 +63,7 @@ class Net(Stateful):
 
     def __getstate__(self) -> dict[str, Any]:
         """For deepcopy and pickle: the buffers are laid out anew around the copied parameters."""
-        return {k: v for k, v in vars(self).items() if k not in ("theta", "grad", "_grads")} | {"device": self.device}
+        return {k: v for k, v in vars(self).items() if k not in ("theta", "grad")} | {"device": self.device}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.theta = torch.zeros(0, device=state.pop("device"))
@@ -108,7 +108,7 @@ class Net(Stateful):
         """Put ∂CE/∂θ into `grad`; returns the mean cross-entropy CE. For a perceptron autograd is not needed."""
         chain = chain_in_order(self.module, self._laid) if self._all_move else None
         if chain is not None:
-            return chain_gradient(chain, x, y, allowed, self._grads)
+            return chain_gradient(chain, x, y, allowed, [p.grad for p in self._laid])  # type: ignore[misc]
         self.zero_grad()
         loss = cross_entropy(self(x), y, allowed)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -226,7 +226,6 @@ class Net(Stateful):
             start = stop
         self.theta, self.grad = theta.requires_grad_(), grad
         self.theta.grad = grad
-        self._grads = list(self.unflatten(grad).values())
         self._all_move = all(p.requires_grad for p in self._laid)
         self._lay_frozen()
 
