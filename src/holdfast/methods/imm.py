@@ -46,11 +46,10 @@ class IMM(Learner):
 
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
         super().start(net, optimiser, info, rng)
-        zero = torch.zeros_like(net.theta.detach())
+        zeros = [torch.zeros_like(net.theta.detach()) for _ in range(4)]
         self.tasks = 0
-        self.own = zero  # θ_{k−1}, the last task's weights
-        self.own_importance = zero  # F_{k−1}
-        self.weights, self.weighted = zero, zero  # Σ α F and Σ α F θ of the tasks before it, F = 1 for the mean
+        self.own, self.own_importance = zeros[:2]  # θ_{k−1} and F_{k−1}, of the last task
+        self.weights, self.weighted = zeros[2:]  # Σ α F and Σ α F θ of the tasks before it, F = 1 for the mean
         self.merged = False  # θ holds the merge, not the network under training
 
     def observe(self, batch: Batch) -> Tensor:

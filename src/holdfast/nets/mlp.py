@@ -29,9 +29,7 @@ class MLP(NetSpec):
     hidden: tuple[Count, ...] = (100, 100)  # units of each hidden layer
     dropout: Fraction = 0.0  # of hidden units
     input_dropout: Fraction = 0.0  # of inputs
-    init: Init = (
-        "torch"  # torch's own, xavier-uniform (paper 002) or truncated normal (003, 004), both with zero biases
-    )
+    init: Init = "torch"  # torch's own, xavier-uniform (paper 002) or truncated normal (003, 004)
 
     def build(self, info: StreamInfo) -> nn.Module:
         width = math.prod(info.shape)

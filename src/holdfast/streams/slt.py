@@ -58,21 +58,23 @@ class SLT(StreamSpec):
         needed = self._needed(sizes)
         if needed > len(data.classes):
             return [f"parts {self.parts!r} need {needed} classes, but data set {data.name!r} has {len(data.classes)}"]
-        if self.scenario == "domain" and not self._permutes():
-            return [f"parts {self.parts!r} share no classes, so the scenario is 'class' or 'task', not 'domain'"]
+        if self.scenario == "domain" and len(set(sizes)) > 1:
+            return [f"the domain scenario needs parts of equal size, not {', '.join(map(str, sizes))} classes"]
         return []
 
     def plan(self, data: DataSet, seed: int) -> tuple[Scenario, int, list[Plan]]:
         sizes = _sizes(self.parts) or []
         chosen = _chosen(data, self._needed(sizes), seed)
         place = {c: i for i, c in enumerate(chosen)}
+        scenario = self.scenario or ("domain" if self._permutes() else "class")
         plans = []
         for t, classes in enumerate(self._parts(sizes, seed)):
             source = tuple(chosen[c] for c in classes)
             transform = permutation(data, seed, t) if self._permutes() else None
             name = f"D{t + 1}: classes " + " ".join(data.classes[c] for c in source)
-            plans.append(Plan(name, source, tuple(place[c] for c in source), transform))
-        return self.scenario or ("domain" if self._permutes() else "class"), len(chosen), plans
+            own = tuple(range(len(source))) if scenario == "domain" else tuple(place[c] for c in source)
+            plans.append(Plan(name, source, own, transform))
+        return scenario, max(sizes) if scenario == "domain" else len(chosen), plans
 
     def _permutes(self) -> bool:
         return self.parts.lower().startswith("dp")

@@ -53,10 +53,15 @@ def _taken(folder: Path) -> int:
     """The open lock file with our number in it."""
     deadline = time.monotonic() + GRACE
     while True:
-        folder.mkdir(parents=True, exist_ok=True)
         try:
+            folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-        except FileNotFoundError:  # its last holder left nothing in the folder and removed it just now
+        except (
+            FileNotFoundError,
+            FileExistsError,
+        ):  # its last holder left it empty and removed it
+            if time.monotonic() > deadline:
+                raise
             continue
         if _is_free(handle):
             if _is_there(handle, folder / LOCK):

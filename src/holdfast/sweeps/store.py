@@ -177,7 +177,13 @@ def refuse_foreign(folder: Path) -> None:
     """A folder that is not ours is left alone; one whose first process was killed before it had begun is ours."""
     if not folder.exists() or (folder / "experiment.json").exists():
         return
-    if not folder.is_dir() or any(not path.name.startswith((LOCK, TRIALS, *HALF_WRITTEN)) for path in folder.iterdir()):
+    try:
+        names = [path.name for path in folder.iterdir()]
+    except NotADirectoryError:
+        names = [folder.name]
+    except FileNotFoundError:  # another process left nothing in it and removed it just now
+        return
+    if any(not name.startswith((LOCK, TRIALS, *HALF_WRITTEN)) for name in names):
         raise BadInput(f"{folder} exists and is not an output folder of Holdfast; choose another --out")
 
 
