@@ -14,7 +14,7 @@ from holdfast.audit import Lease
 from holdfast.checks import check_learner
 from holdfast.engine import SGD, Adam, Growing, Net, cross_entropy, fisher
 from holdfast.methods.base import Learner
-from holdfast.protocols import Protocol, Session
+from holdfast.protocols import Passing, Session
 from holdfast.seeds import generator
 from holdfast.types import Batch
 
@@ -295,7 +295,7 @@ class Paths(Learner):
 
 @final
 @dataclass(frozen=True)
-class TryOptions(Protocol):
+class TryOptions(Passing):
     """Every option of a task is learned; the one with the best validation accuracy stays."""
 
     passes = 3

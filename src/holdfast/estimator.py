@@ -14,7 +14,7 @@ from holdfast.audit import Lease
 from holdfast.data import as_dataset
 from holdfast.engine import Net, batches
 from holdfast.errors import BadInput
-from holdfast.protocols import fresh
+from holdfast.protocols import Passing, fresh
 from holdfast.seeds import generator, seed_for, seeded
 from holdfast.sweeps.cell import build_module, one_thread, pick_device
 from holdfast.types import Part, StreamInfo, as_float
@@ -104,7 +104,10 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.device_ = pick_device(self.device)
         everything = tuple(range(self.max_classes))
         self.info_ = StreamInfo("partial_fit", "class", shape, self.max_classes, (everything,))
-        self.protocol_ = as_protocol(self.protocol)
+        protocol = as_protocol(self.protocol)
+        if not isinstance(protocol, Passing):
+            raise BadInput(f"protocol {self.protocol!r} needs whole streams to choose on; use 'epochs' or 'online'")
+        self.protocol_ = protocol
         self.learner_ = fresh(as_method(self.method))
         if self.learner_.needs_task or self.learner_.mixes:
             raise BadInput(f"method {self.method!r} cannot be used here: it needs the task label or all tasks at once")

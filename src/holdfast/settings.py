@@ -214,7 +214,7 @@ def provenance(spec: Any) -> dict[str, dict[str, Any]]:
     }
 
 
-_SHARED = ("base", "session", "showing", "common")  # files of a room that are no thing of it
+_SHARED = ("base", "passing", "session", "showing", "study", "trials")  # files of a room that are no thing of it
 
 
 class Shelf(Generic[T]):
@@ -225,9 +225,7 @@ class Shelf(Generic[T]):
 
     def names(self) -> list[str]:
         path = importlib.import_module(self.package).__path__
-        return sorted(
-            m.name for m in pkgutil.iter_modules(path) if m.name not in ("base", "session", "showing", "common")
-        )
+        return sorted(m.name for m in pkgutil.iter_modules(path) if m.name not in _SHARED)
 
     def find(self, name: str) -> type[T]:
         if name not in self.names():

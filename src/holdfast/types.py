@@ -211,6 +211,7 @@ class Record:
     card: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     mixed: bool = False  # all tasks were shown at once (the i.i.d. upper bound)
+    study: Mapping[str, Any] = field(default_factory=dict)  # what a protocol that selects tried: trials, curves, blends
     predictions: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (scorings, n_test)
     labels: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (n_test,)
 

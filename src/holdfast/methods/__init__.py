@@ -1,8 +1,8 @@
 """One file = one method. `method("ewc")` finds `methods/ewc.py` by its name."""
 
-from holdfast.methods.base import Learner
+from holdfast.methods.base import Learner, Merging
 from holdfast.settings import Shelf
 
 methods: Shelf[Learner] = Shelf("holdfast.methods", Learner, "method")
 
-__all__ = ["Learner", "methods"]
+__all__ = ["Learner", "Merging", "methods"]

@@ -95,3 +95,15 @@ class Learner(Plain):
     def sample(self, train: Lease, n: int) -> Batch:
         """n random rows of the lease, or all of them."""
         return train.take(torch.randperm(len(train), generator=self.rng)[:n])
+
+
+class Merging(Learner):
+    """A method that has a network per task and answers with their merge."""
+
+    @abstractmethod
+    def merges(self) -> list[str]:
+        """The ways in which it can merge."""
+
+    @abstractmethod
+    def blend(self, alpha: float, merge: str) -> None:
+        """θ ← the merge in which the newest task has weight α and all before it 1 − α."""

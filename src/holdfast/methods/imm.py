@@ -10,7 +10,7 @@ from torch import Tensor
 
 from holdfast.audit.lease import Lease
 from holdfast.engine import Net, Optimiser, fisher
-from holdfast.methods.base import Learner
+from holdfast.methods.base import Merging
 from holdfast.settings import Count, Fraction, NonNegative
 from holdfast.types import Batch, StreamInfo
 
@@ -19,7 +19,7 @@ FLAT = 1e-8  # added to every importance: where no task cares, the mode is the m
 
 @final
 @dataclass
-class IMM(Learner):
+class IMM(Merging):
     """Incremental moment matching (Lee et al., 2017; paper 003): one network per task, merged.
 
         mean:  θ = Σ_k α_k θ_k          mode:  θ = Σ_k α_k F_k θ_k / Σ_k α_k F_k   (elementwise)
@@ -68,12 +68,18 @@ class IMM(Learner):
         self.tasks += 1
         self.own = self.net.theta.detach().clone()
         self.own_importance = self._importance(train)
-        self.blend(self._share())
+        self.blend(self._share(), self.merge)
 
-    def blend(self, alpha: float) -> None:
-        """θ ← the merge in which the newest task has weight α."""
-        weights, weighted = self._moments(alpha)
-        self.net.set(weighted / weights)
+    def merges(self) -> list[str]:
+        """What is kept for the mode has the mean in it: without importances both networks weigh alike."""
+        return ["mean", "mode"] if self.merge == "mode" else ["mean"]
+
+    def blend(self, alpha: float, merge: str) -> None:
+        if merge == self.merge or self.tasks == 1:
+            weights, weighted = self._moments(alpha)
+            self.net.set(weighted / weights)
+        else:
+            self.net.set((1 - alpha) * self.weighted / self.weights + alpha * self.own)
         self.merged = True
 
     def _moments(self, alpha: float) -> tuple[Tensor, Tensor]:

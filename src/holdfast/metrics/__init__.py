@@ -1,5 +1,6 @@
 """Pure functions of records: the papers' numbers, their statistics over seeds, and the summary."""
 
+from holdfast.metrics import study
 from holdfast.metrics.examples import Examples, compare_examples, rescore
 from holdfast.metrics.groups import Group, arenas, group
 from holdfast.metrics.scores import (
@@ -41,6 +42,7 @@ __all__ = [
     "runs",
     "scores",
     "standings",
+    "study",
     "summarise",
     "summary",
     "transfer",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,11 +12,13 @@ import numpy as np
 
 from holdfast import metrics
 from holdfast.audit import card
-from holdfast.engine import Checkpoint, Net, Optimiser, OptimiserName, optimiser
+from holdfast.engine import Checkpoint, Net, Optimiser, OptimiserName
 from holdfast.methods import Learner
-from holdfast.protocols.session import Session, Watch, name_of, refuse_hidden_task
-from holdfast.settings import Count, Fraction, NonNegative, Positive, Whole, provenance, settings_of
+from holdfast.protocols.session import Session, Watch, name_of
+from holdfast.settings import Count, Fraction, NonNegative, Whole, provenance, settings_of
 from holdfast.types import Record, Stream
+
+Reshape = Callable[[tuple[int, ...]], Net]  # a fresh network of the run's kind with these hidden layers
 
 
 @dataclass(frozen=True)
@@ -24,28 +26,13 @@ class Protocol(ABC):
     """What all protocols share: batches, the optimiser, and when to score."""
 
     batch: Count = 10  # examples per mini-batch
-    lr: Positive = 0.1  # learning rate
     optimiser: OptimiserName = "sgd"  # sgd, momentum or adam
     momentum: Fraction = 0.9  # of the momentum optimiser
     decay: NonNegative = 0.0  # L2 weight decay
     reset_optimiser: bool = False  # forget the optimiser's state between tasks
     score_every: Whole = 0  # also score all tasks every so many steps; 0: only after each task
-    score_first: Whole = 0  # also score the current task after each of its first batches (LCA)
 
-    @property
     @abstractmethod
-    def passes(self) -> int:
-        """Passes over each task's data."""
-
-    @property
-    def single_pass(self) -> bool:
-        """Whether the learner sees every example once, so that it gets no lease when a task begins."""
-        return False
-
-    def descent(self) -> Optimiser:
-        """The optimiser, freshly made."""
-        return optimiser(self.optimiser, self.lr, self.momentum, self.decay)
-
     def run(
         self,
         learner: Learner,
@@ -54,38 +41,16 @@ class Protocol(ABC):
         seed: int,
         watch: Watch | None = None,
         keep: Checkpoint | None = None,
+        reshape: Reshape | None = None,
     ) -> Session:
-        """Show the stream to the learner and score it after every task; what `keep` has of it is not done again."""
-        refuse_hidden_task(learner, stream)
-        session = Session(learner, stream, net, self.descent(), seed, watch, keep)
-        if learner.mixes:
-            self._show_mixed(session)
-        else:
-            self._show_in_order(session)
-        return session
+        """Show the stream to the learner and score it; what `keep` has of it is not done again.
 
-    def _show_in_order(self, session: Session) -> None:
-        for task in session.remaining():
-            if self.reset_optimiser:
-                session.learner.optimiser.reset()
-            step = 0
-            for step in session.learn(task, self.passes, self.batch, lease_at_begin=not self.single_pass):
-                if self.score_first and step <= self.score_first:
-                    session.score_current(task, step)
-                if self.score_every and 0 < step < session.steps and step % self.score_every == 0:
-                    session.score(task.t, step)
-            session.score(task.t, step)
+        `reshape` is for protocols that choose the network's hidden layers; None where it has none to choose.
+        """
 
-    def _show_mixed(self, session: Session) -> None:
-        """The learner is scored at T equal points of training."""
-        tasks = len(session.stream)
-        rows = sum(len(task.train) for task in session.stream.tasks)
-        steps = self.passes * -(-rows // self.batch)
-        due = [-(-steps * (t + 1) // tasks) for t in range(tasks - 1)]
-        for step in session.learn_mixed(self.passes, self.batch, lease_at_begin=not self.single_pass):
-            for t in (t for t, at in enumerate(due) if at == step):
-                session.score(t, step)
-        session.score(tasks - 1, steps)
+    @abstractmethod
+    def descent(self) -> Optimiser:
+        """The optimiser, freshly made."""
 
 
 def record_of(
@@ -106,6 +71,7 @@ def record_of(
             f"stream.{k}": {"value": v, "chosen_by": stream.chosen_by.get(k, "given")}
             for k, v in stream.settings.items()
         },
+        **session.chosen,
     }
     rows = sum(len(task.train) for task in stream.tasks)
     record = Record(
@@ -115,7 +81,7 @@ def record_of(
         stream={"name": stream.name, **stream.settings, "seed": stream.seed, "fingerprint": stream.fingerprint},
         scenario=stream.scenario,
         protocol={"name": type(protocol).__name__.lower(), **settings_of(protocol)},
-        net=net,
+        net={**net, **{k: session.chosen[f"net.{k}"]["value"] for k in net if f"net.{k}" in session.chosen}},
         tasks=tuple(
             {
                 "name": task.name,
@@ -136,7 +102,7 @@ def record_of(
             "train_seconds": m.seconds,
             "eval_seconds": m.eval_seconds,
             "updates": m.updates,
-            **({} if trials is None else {"trials": dict(trials)}),
+            **({"trials": spent} if (spent := _added(trials, session.trials)) else {}),
         },
         card=card(
             info=stream.info,
@@ -150,10 +116,17 @@ def record_of(
             mixed=learner.mixes,
         ),
         mixed=learner.mixes,
+        study=session.study,
         predictions=tuple(np.stack(column) for column in zip(*m.predictions, strict=True)),
         labels=tuple(task.test.y.cpu().numpy().astype(np.uint16) for task in stream.tasks),
     )
     return replace(record, metrics=metrics.summary(record))
+
+
+def _added(before: Mapping[str, float] | None, during: Mapping[str, float]) -> dict[str, float]:
+    """What choosing settings cost before the run and during it."""
+    both = [cost for cost in (before, during) if cost]
+    return {name: sum(cost[name] for cost in both) for name in (both[0] if both else ())}
 
 
 def fresh(learner: Learner) -> Learner:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from holdfast.protocols.base import Protocol
+from holdfast.protocols.passing import Passing
 from holdfast.settings import Count
 
 
 @final
 @dataclass(frozen=True)
-class Epochs(Protocol):
+class Epochs(Passing):
     """Several passes over each task's data before the next task comes."""
 
     epochs: Count = 5  # passes over each task

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from holdfast.protocols.base import Protocol
+from holdfast.protocols.passing import Passing
 
 
 @final
 @dataclass(frozen=True)
-class Online(Protocol):
+class Online(Passing):
     """Every example once, in small batches, task after task (paper 002 §2)."""
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,8 +77,12 @@ class Session:
         watch: Watch | None = None,
         keep: Checkpoint | None = None,
     ) -> None:
-        self.learner, self.stream, self.seed, self.watch, self.keep = learner, stream, seed, watch, keep
+        self.learner, self.net, self.stream, self.seed = learner, net, stream, seed
+        self.watch, self.keep = watch, keep
         self.measured = Measured()
+        self.chosen: dict[str, dict[str, Any]] = {}  # settings chosen in the run: name -> {"value", "chosen_by"}
+        self.trials: dict[str, float] = {}  # what choosing them cost: runs, seconds, flops
+        self.study: dict[str, list[dict[str, Any]]] = {}  # what a protocol that selects has tried
         self._spent = _Spent()
         self.steps = 0  # of the showing under way
         self.own: dict[str, State] = {}  # what a protocol wants to find again when an interrupted run goes on
@@ -98,26 +102,30 @@ class Session:
         """The tasks still to be learned. When the work on one is done, its scoring included, the state is saved."""
         for task in self.stream.tasks[self._next :]:
             yield task
-            self._next = task.t + 1
             if self._next < len(self.stream):
                 self.save()
 
     def save(self, showing: Showing | None = None) -> None:
         """Save everything that is needed to go on from here, perhaps in the middle of a showing."""
-        if self.keep is None:
-            return
+        if self.keep is not None:
+            self.keep.write(self.packed(showing))
+
+    def packed(self, showing: Showing | None = None) -> dict[str, State]:
+        """All of it as state; `take_up` puts it back."""
         predictions = [[torch.from_numpy(column) for column in row] for row in self.measured.predictions]
-        self.keep.write(
-            {
-                "next": self._next,
-                "own": self.own,
-                "learner": self.learner.state(),
-                "measured": {**vars(self.measured), "predictions": predictions},
-                "spent": vars(self._spent),
-                "dice": dice(),
-                "showing": None if showing is None else showing.state(),
-            }
-        )
+        return {
+            "next": self._next,
+            "own": self.own,
+            "learner": self.learner.state(),
+            "measured": {**vars(self.measured), "predictions": predictions},
+            "spent": vars(self._spent),
+            "dice": dice(),
+            "showing": None if showing is None else showing.state(),
+        }
+
+    def adopt(self, learner: Learner, net: Net) -> None:
+        """Go on with another learner, one that was chosen among several."""
+        self.learner, self.net = learner, net
 
     def learn(self, task: Task, passes: int, batch: int, *, lease_at_begin: bool) -> Iterator[int]:
         """Show one task and close its books. Yields the number of steps done: 0 before the first, then after each."""
@@ -136,9 +144,16 @@ class Session:
         lease = Lease(task.t, task.train, task.val)
         return self._train(lease, task.train, task.t, passes, batch, lease_at_begin)
 
+    def spend(self, flops: float, seconds: float, updates: int) -> None:
+        """Book costs of the task being learned."""
+        self._spent.flops += flops
+        self._spent.seconds += seconds
+        self._spent.updates += updates
+
     def close(self, task: Task) -> None:
         """The task is over: measure what the learner keeps, and book what was spent since the last task."""
         m = self.measured
+        self._next = task.t + 1
         self._retention.remember(task.train)
         m.bytes.append(footprint(self.learner))
         m.old_rows.append(self._retention.scan(self.learner))
@@ -150,8 +165,7 @@ class Session:
     def learn_mixed(self, passes: int, batch: int, *, lease_at_begin: bool) -> Iterator[int]:
         """Show all tasks at once, mixed. Costs are shared out evenly between the tasks."""
         tasks = self.stream.tasks
-        whole, val = _joined([task.train for task in tasks]), _joined([task.val for task in tasks])
-        which = torch.cat([torch.full((len(task.train),), task.t) for task in tasks]).to(whole.y.device)
+        whole, val, which = joined(tasks)
         yield from self._train(Lease(0, whole, val, which), whole, which, passes, batch, lease_at_begin)
         m, n, spent = self.measured, len(tasks), self._spent
         m.flops, m.seconds, m.updates = [spent.flops / n] * n, [spent.seconds / n] * n, [spent.updates / n] * n
@@ -160,6 +174,15 @@ class Session:
     def val_accuracy(self, task: Task) -> float:
         """Accuracy on the task's validation part, for protocols that select."""
         return self._score(task, task.val).accuracy
+
+    def look(self, parts: list[tuple[Task, Part]]) -> list[float]:
+        """Accuracies on parts of tasks, for protocols that select; nothing is recorded."""
+        self._ready()
+        clock = Clock()
+        with clock, self._unchanged():
+            found = [self._score(task, part).accuracy for task, part in parts]
+        self.measured.eval_seconds += clock.seconds
+        return found
 
     def score(self, after_task: int, step: int) -> None:
         """Score every task: one more row of R."""
@@ -200,9 +223,7 @@ class Session:
                 self.save(showing)
         showing.finish()
         self.measured.rows_shown += showing.rows_shown
-        self._spent.flops += showing.flops
-        self._spent.seconds += showing.seconds
-        self._spent.updates += showing.total
+        self.spend(showing.flops, showing.seconds, showing.total)
 
     def _due(self, every: int | None, showing: Showing) -> bool:
         """Whether to save in the middle of a task; where tasks are mixed, scorings stand for their ends."""
@@ -215,17 +236,25 @@ class Session:
 
     def _go_on(self, saved: dict[str, State]) -> None:
         """Take up a saved run: between two tasks at once, in the middle of one when its showing comes."""
-        self._next, self.own = saved["next"], saved["own"]
-        for task in self.stream.tasks[: self._next]:
-            self._retention.remember(task.train)
         if saved["showing"] is None:
-            self._restore(saved)
+            self.take_up(saved)
             where = f"with task {self._next}"
         else:
+            self._find_place(saved)
             self._halfway = saved
             where = f"in task {self._next} after step {saved['showing']['done']}"
         if self.keep is not None:
             self.keep.say(f"goes on {where}, where it was interrupted")
+
+    def take_up(self, saved: dict[str, State]) -> None:
+        """Put back what `packed` gave between two tasks."""
+        self._find_place(saved)
+        self._restore(saved)
+
+    def _find_place(self, saved: dict[str, State]) -> None:
+        self._next, self.own = saved["next"], saved["own"]
+        for task in self.stream.tasks[: self._next]:
+            self._retention.remember(task.train)
 
     def _restore(self, saved: dict[str, State]) -> None:
         self.learner.load(saved["learner"])
@@ -307,6 +336,12 @@ def name_of(learner: Learner) -> str:
     """The file name of a method of ours, the class name of a user's."""
     module = type(learner).__module__
     return module.rpartition(".")[2] if module.startswith("holdfast.methods.") else type(learner).__name__
+
+
+def joined(tasks: Sequence[Task]) -> tuple[Part, Part, Tensor]:
+    """The training and validation rows of all tasks, and the task of each training row."""
+    whole, val = _joined([task.train for task in tasks]), _joined([task.val for task in tasks])
+    return whole, val, torch.cat([torch.full((len(task.train),), task.t) for task in tasks]).to(whole.y.device)
 
 
 def _joined(parts: list[Part]) -> Part:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -31,9 +32,11 @@ class Showing:
         passes: int,
         batch: int,
         rng: torch.Generator,
+        limit: int | None = None,
     ) -> None:
+        """`limit`: so many steps, in as many passes as they take, instead of whole passes."""
         self.learner, self.lease, self.part, self.task = learner, lease, part, task
-        self.passes, self.batch, self.rng = passes, batch, rng
+        self.passes, self.batch, self.rng, self.limit = passes, batch, rng, limit
         self.done = 0  # steps
         self.clock, self.steps_clock = Clock(), Clock()
         self._at_ends, self._per_step = 0, 0  # operations of begin and finish, and of one step
@@ -51,10 +54,20 @@ class Showing:
             )
         return kept
 
+    @property
+    def per_pass(self) -> int:
+        """Steps of one pass."""
+        return -(-len(self.kept) // self.batch)
+
     @cached_property
     def total(self) -> int:
         """Steps in all."""
-        return self.passes * -(-len(self.kept) // self.batch)
+        return self.passes * self.per_pass if self.limit is None else self.limit
+
+    @property
+    def ends(self) -> Cost:
+        """What `begin` and `finish` cost."""
+        return Cost(self._at_ends, self.clock.seconds)
 
     @property
     def flops(self) -> int:
@@ -66,7 +79,8 @@ class Showing:
 
     @property
     def rows_shown(self) -> int:
-        return self.passes * len(self.kept) + self.lease.rows_read
+        passes, rest = divmod(self.total, self.per_pass)
+        return passes * len(self.kept) + rest * self.batch + self.lease.rows_read
 
     def begin(self, *, lease: bool) -> None:
         with self.clock:
@@ -77,13 +91,13 @@ class Showing:
         """Go on, batch by batch; yields the number of steps done."""
         clock, untimed, total = self.steps_clock, self._untimed, self.total
         only = self.kept if len(self.kept) < len(self.part) else None
-        per_pass = total // self.passes
+        per_pass = self.per_pass
         self.rng.set_state(self._dice)
-        for this in range(max(self.done - 1, 0) // per_pass, self.passes):
+        for this in range(max(self.done - 1, 0) // per_pass, -(-total // per_pass)):
             self._dice = self.rng.get_state()
             clock.start(self.done >= untimed)
             cut = batches(self.part, self.batch, self.rng, self.task, only)
-            for each in islice(cut, self.done - this * per_pass, None):
+            for each in islice(cut, self.done - this * per_pass, total - this * per_pass):
                 self._losses.append(self._observe(each))
                 self.done += 1
                 if self.done % CHECK_EVERY == 0 or self.done == total:
@@ -140,6 +154,11 @@ class Showing:
         if loss is None:
             raise TypeError(f"{type(self.learner).__name__}.observe returned None; it must return the loss")
         return loss
+
+
+class Cost(NamedTuple):
+    flops: int
+    seconds: float
 
 
 class Clock:

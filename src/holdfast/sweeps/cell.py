@@ -10,7 +10,7 @@ import json
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from holdfast.methods import Learner
 from holdfast.nets import NetSpec
 from holdfast.protocols import Protocol, Watch, fresh, name_of, record_of, refuse_hidden_task
 from holdfast.seeds import generator, seed_for, seeded
-from holdfast.settings import provenance, settings_of
+from holdfast.settings import changed, provenance, settings_of
 from holdfast.types import Record, Stream, StreamInfo
 
 NetLike = NetSpec | nn.Module | Callable[[StreamInfo], nn.Module]
@@ -92,17 +92,23 @@ class Cell:
         stream = (self.stream.reseed(self.seed) if self.reseed else self.stream).to(device)
         with one_thread(), seeded(seed_for(self.seed, "training")):
             net = self._net(stream.info, device)
-            session = self.protocol.run(fresh(self.method), stream, net, self.seed, watch, keep)
+            reshape = functools.partial(self._reshaped, stream.info, device) if _has_shape(self.net) else None
+            session = self.protocol.run(fresh(self.method), stream, net, self.seed, watch, keep, reshape)
             chosen = {"net": provenance(self.net)} if isinstance(self.net, NetSpec) else {}
             given = {name: {"value": value, "chosen_by": "given"} for name, value in self._method_settings().items()}
             chosen[""] = {**given, **provenance(self.method)}
-            net_words = {**describe(self.net), "parameters": net.size}
+            net_words = {**describe(self.net), "parameters": session.net.size}
             return record_of(session, self.protocol, net_words, chosen, self.trials)
 
     def _method_settings(self) -> dict[str, Any]:
         """The method's fields, and whatever else its constructor put on it."""
         public = {name: value for name, value in vars(self.method).items() if not name.startswith("_")}
         return {name: plain(value) for name, value in {**public, **settings_of(self.method)}.items()}
+
+    def _reshaped(self, info: StreamInfo, device: torch.device, hidden: tuple[int, ...]) -> Net:
+        """A fresh network with other hidden layers."""
+        other = changed(self.net, {"hidden": hidden}, "given", "the net")
+        return replace(self, net=other)._net(info, device)
 
     def _net(self, info: StreamInfo, device: torch.device) -> Net:
         build = functools.partial(build_module, self.net, info)
@@ -111,6 +117,11 @@ class Cell:
         net = Net(module, build)
         _check_outputs(net, info)
         return net
+
+
+def _has_shape(net: NetLike) -> bool:
+    """Whether a list of hidden layers is among its settings."""
+    return isinstance(net, NetSpec) and isinstance(settings_of(net).get("hidden"), tuple)
 
 
 def build_module(net: NetLike, info: StreamInfo) -> nn.Module:

@@ -1,0 +1,75 @@
+"""Protocols that pass over each task's data and choose nothing."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+from holdfast.engine import Checkpoint, Net, Optimiser, optimiser
+from holdfast.methods import Learner
+from holdfast.protocols.base import Protocol, Reshape
+from holdfast.protocols.session import Session, Watch, refuse_hidden_task
+from holdfast.settings import Positive, Whole
+from holdfast.types import Stream
+
+
+@dataclass(frozen=True)
+class Passing(Protocol):
+    """Passes over each task's data with one learning rate."""
+
+    lr: Positive = 0.1  # learning rate
+    score_first: Whole = 0  # also score the current task after each of its first batches (LCA)
+
+    @property
+    @abstractmethod
+    def passes(self) -> int:
+        """Passes over each task's data."""
+
+    @property
+    def single_pass(self) -> bool:
+        """Whether the learner sees every example once, so that it gets no lease when a task begins."""
+        return False
+
+    def descent(self) -> Optimiser:
+        return optimiser(self.optimiser, self.lr, self.momentum, self.decay)
+
+    def run(
+        self,
+        learner: Learner,
+        stream: Stream,
+        net: Net,
+        seed: int,
+        watch: Watch | None = None,
+        keep: Checkpoint | None = None,
+        reshape: Reshape | None = None,
+    ) -> Session:
+        refuse_hidden_task(learner, stream)
+        session = Session(learner, stream, net, self.descent(), seed, watch, keep)
+        if learner.mixes:
+            self._show_mixed(session)
+        else:
+            self._show_in_order(session)
+        return session
+
+    def _show_in_order(self, session: Session) -> None:
+        for task in session.remaining():
+            if self.reset_optimiser:
+                session.learner.optimiser.reset()
+            step = 0
+            for step in session.learn(task, self.passes, self.batch, lease_at_begin=not self.single_pass):
+                if self.score_first and step <= self.score_first:
+                    session.score_current(task, step)
+                if self.score_every and 0 < step < session.steps and step % self.score_every == 0:
+                    session.score(task.t, step)
+            session.score(task.t, step)
+
+    def _show_mixed(self, session: Session) -> None:
+        """The learner is scored at T equal points of training."""
+        tasks = len(session.stream)
+        rows = sum(len(task.train) for task in session.stream.tasks)
+        steps = self.passes * -(-rows // self.batch)
+        due = [-(-steps * (t + 1) // tasks) for t in range(tasks - 1)]
+        for step in session.learn_mixed(self.passes, self.batch, lease_at_begin=not self.single_pass):
+            for t in (t for t, at in enumerate(due) if at == step):
+                session.score(t, step)
+        session.score(tasks - 1, steps)
