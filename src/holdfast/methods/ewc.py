@@ -33,7 +33,7 @@ class EWC(Learner):
     2
     """
 
-    strength: NonNegative = 10.0  # λ
+    strength: NonNegative | Literal["1/lr"] = 10.0  # λ; 1/lr: the inverse of the learning rate (papers 003, 004)
     samples: Count = 200  # examples behind each Fisher estimate
     labels: Labels = "sampled"  # whose gradient is squared: the true, the predicted, or a sampled label
     one_by_one: bool = False  # a penalty per past task, as paper 002's authors do: the same result, slower
@@ -47,9 +47,10 @@ class EWC(Learner):
 
     def observe(self, batch: Batch) -> Tensor:
         loss = self.gradient(batch)
-        pull(self.net, self.importance, self.anchored, self.strength)
+        strength = 1 / self.optimiser.lr if self.strength == "1/lr" else self.strength
+        pull(self.net, self.importance, self.anchored, strength)
         for F, old in self.apart:
-            pull(self.net, F, F * old, self.strength)
+            pull(self.net, F, F * old, strength)
         self.optimiser.step(self.net)
         return loss
 

@@ -12,7 +12,7 @@ from holdfast.nets.base import NetSpec
 from holdfast.settings import Count, Fraction
 from holdfast.types import StreamInfo
 
-Init = Literal["torch", "xavier", "truncated"]
+Init = Literal["torch", "xavier", "truncated", "tenth"]
 
 
 @final
@@ -29,7 +29,7 @@ class MLP(NetSpec):
     hidden: tuple[Count, ...] = (100, 100)  # units of each hidden layer
     dropout: Fraction = 0.0  # of hidden units
     input_dropout: Fraction = 0.0  # of inputs
-    init: Init = "torch"  # torch's own, xavier-uniform (paper 002) or truncated normal (003, 004)
+    init: Init = "torch"  # torch's own, xavier-uniform (002), truncated normal (003, 004), tenth (003, 004: EWC, IMM)
 
     def build(self, info: StreamInfo) -> nn.Module:
         width = math.prod(info.shape)
@@ -45,14 +45,18 @@ class MLP(NetSpec):
 
 
 def linear(n_in: int, n_out: int, init: Init) -> nn.Linear:
-    """A layer with its initial weights; `truncated`: normal of deviation 1/√n_in, cut at two deviations."""
+    """A layer with its initial weights.
+
+    `truncated`: normal of deviation 1/√n_in, cut at two deviations, biases 0. `tenth`: the same of deviation 0.1 with
+    biases 0.1, as in the code of EWC's and IMM's authors.
+    """
     layer = nn.Linear(n_in, n_out)
     if init == "torch":
         return layer
     if init == "xavier":
         nn.init.xavier_uniform_(layer.weight)
     else:
-        deviation = n_in**-0.5
+        deviation = 0.1 if init == "tenth" else n_in**-0.5
         nn.init.trunc_normal_(layer.weight, std=deviation, a=-2 * deviation, b=2 * deviation)
-    nn.init.zeros_(layer.bias)
+    nn.init.constant_(layer.bias, 0.1 if init == "tenth" else 0.0)
     return layer

@@ -13,8 +13,9 @@ import numpy as np
 from holdfast import metrics
 from holdfast.audit import card
 from holdfast.engine import Checkpoint, Net, Optimiser, OptimiserName
+from holdfast.errors import BadInput
 from holdfast.methods import Learner
-from holdfast.protocols.session import Session, Watch, name_of
+from holdfast.protocols.session import Session, Watch, faults_of_hidden_task, name_of
 from holdfast.settings import Count, Fraction, NonNegative, Whole, provenance, settings_of
 from holdfast.types import Record, Stream
 
@@ -47,6 +48,16 @@ class Protocol(ABC):
 
         `reshape` is for protocols that choose the network's hidden layers; None where it has none to choose.
         """
+
+    def faults(self, learner: Learner, stream: Stream) -> list[str]:
+        """What is impossible about this protocol with this learner on this stream."""
+        return []
+
+    def refuse(self, learner: Learner, stream: Stream) -> None:
+        """Raise the faults that would stop a run before its first step."""
+        faults = [*faults_of_hidden_task(learner, stream), *self.faults(learner, stream)]
+        if faults:
+            raise BadInput(*faults)
 
     @abstractmethod
     def descent(self) -> Optimiser:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from holdfast.engine import Checkpoint, Net, Optimiser, optimiser
 from holdfast.methods import Learner
 from holdfast.protocols.base import Protocol, Reshape
-from holdfast.protocols.session import Session, Watch, refuse_hidden_task
+from holdfast.protocols.session import Session, Watch
 from holdfast.settings import Positive, Whole
 from holdfast.types import Stream
 
@@ -43,7 +43,7 @@ class Passing(Protocol):
         keep: Checkpoint | None = None,
         reshape: Reshape | None = None,
     ) -> Session:
-        refuse_hidden_task(learner, stream)
+        self.refuse(learner, stream)
         session = Session(learner, stream, net, self.descent(), seed, watch, keep)
         if learner.mixes:
             self._show_mixed(session)

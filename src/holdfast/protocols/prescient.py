@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, final
 
-from holdfast.errors import BadInput
 from holdfast.protocols.study import LATER, Desk, Study, of_union, own
 from holdfast.protocols.trials import Best
-from holdfast.types import Task
+from holdfast.types import Stream, Task
 
 
 @final
@@ -26,10 +25,6 @@ class Prescient(Study):
     weights_from: Literal["best", "last"] = "last"  # which step's weights of the first task are retrained
 
     def carry_out(self, desk: Desk) -> None:
-        if len(desk.session.stream) != 2:
-            raise BadInput(f"protocol 'prescient' takes two tasks, not {len(desk.session.stream)}; try 'realistic'")
-        if self.choose_on != "test":
-            raise BadInput("protocol 'prescient' chooses on test rows, choose_on=test; try 'realistic'")
         first, second = desk.session.stream.tasks
         for settings in desk.not_tried(desk.grid()):
             self._try(desk, first, second, settings)
@@ -56,6 +51,14 @@ class Prescient(Study):
             two = desk.trials.train(learner, net, second, {LATER: lr}, of_union, Best(), one.trial, progress)
             if two.kept.quality > desk.worth:
                 desk.best, desk.worth, desk.first = two, two.kept.quality, (one, begun)
+
+    def faults_of_choice(self, stream: Stream) -> list[str]:
+        found = []
+        if len(stream) != 2:
+            found.append(f"protocol 'prescient' takes two tasks, not {len(stream)}; try 'realistic'")
+        if self.choose_on != "test":
+            found.append("protocol 'prescient' chooses on test rows, choose_on=test; try 'realistic'")
+        return found
 
     def chosen_by(self, task: Task) -> str:
         return "test:stream"

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from holdfast.audit import Lease, Retention, footprint, glance
 from holdfast.engine import Checkpoint, Net, Optimiser, Score, State, entropy, score
-from holdfast.errors import BadInput, RunFailed
+from holdfast.errors import RunFailed
 from holdfast.methods import Learner
 from holdfast.protocols.showing import CHECK_EVERY, Clock, Showing
 from holdfast.seeds import dice, generator, set_dice
@@ -323,13 +323,14 @@ class Session:
         self.measured.curves.append(row)
 
 
-def refuse_hidden_task(learner: Learner, stream: Stream) -> None:
+def faults_of_hidden_task(learner: Learner, stream: Stream) -> list[str]:
     """A learner that needs the task label cannot run where the scenario hides it."""
-    if learner.needs_task and not stream.info.task_given:
-        raise BadInput(
-            f"method {name_of(learner)!r} needs the task label, which the {stream.scenario!r} scenario hides; "
-            "use scenario 'task'"
-        )
+    if not learner.needs_task or stream.info.task_given:
+        return []
+    return [
+        f"method {name_of(learner)!r} needs the task label, which the {stream.scenario!r} scenario hides; "
+        "use scenario 'task'"
+    ]
 
 
 def name_of(learner: Learner) -> str:

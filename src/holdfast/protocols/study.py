@@ -9,10 +9,9 @@ from itertools import product
 from typing import Any, Literal
 
 from holdfast.engine import Checkpoint, Net, Optimiser, OptimiserName, State, optimiser
-from holdfast.errors import BadInput
 from holdfast.methods import Learner, Merging, methods
 from holdfast.protocols.base import Protocol, Reshape, fresh
-from holdfast.protocols.session import Session, Watch, name_of, refuse_hidden_task
+from holdfast.protocols.session import Session, Watch, name_of
 from holdfast.protocols.trials import Best, Last, Stop, Trials, Tried
 from holdfast.seeds import generator
 from holdfast.settings import Count, Fraction, Positive, Whole, provenance
@@ -63,8 +62,7 @@ class Study(Protocol):
         keep: Checkpoint | None = None,
         reshape: Reshape | None = None,
     ) -> Session:
-        refuse_hidden_task(learner, stream)
-        self._refuse(learner, stream)
+        self.refuse(learner, stream)
         desk = Desk(self, learner, stream, net, seed, watch, keep, reshape)
         self.carry_out(desk)
         return desk.closed()
@@ -103,18 +101,23 @@ class Study(Protocol):
             return [shape for n in self.layers for shape in product(self.sizes, repeat=n)]
         return [(size,) * n for n in self.layers for size in self.sizes]
 
-    def _refuse(self, learner: Learner, stream: Stream) -> None:
+    def faults(self, learner: Learner, stream: Stream) -> list[str]:
         name = type(self).__name__.lower()
+        found = []
         if learner.mixes:
-            raise BadInput(f"method {name_of(learner)!r} sees all tasks at once; protocol {name!r} shows them in order")
-        for grid in ("lr", "later_lr", "layers", "sizes"):
-            if not getattr(self, grid):
-                raise BadInput(f"{grid} of protocol {name!r} must list at least one value")
-        if self.choose_on == "val" and not all(len(task.val) for task in stream.tasks):
-            raise BadInput(
-                f"protocol {name!r} chooses on validation rows, and stream {stream.name!r} keeps none; cut it with "
-                "val=0.1, or choose_on=test as the papers do"
-            )
+            found.append(f"method {name_of(learner)!r} sees all tasks at once; protocol {name!r} shows them in order")
+        empty = [grid for grid in ("lr", "later_lr", "layers", "sizes") if not getattr(self, grid)]
+        found += [f"{grid} of protocol {name!r} must list at least one value" for grid in empty]
+        return found + self.faults_of_choice(stream)
+
+    def faults_of_choice(self, stream: Stream) -> list[str]:
+        """What is impossible about choosing on this stream."""
+        if self.choose_on == "test" or all(len(task.val) for task in stream.tasks):
+            return []
+        return [
+            f"protocol {type(self).__name__.lower()!r} chooses on validation rows, and stream {stream.name!r} keeps "
+            "none; cut it with val=0.1, or choose_on=test as the papers do"
+        ]
 
 
 def own(accuracies: list[float]) -> float:

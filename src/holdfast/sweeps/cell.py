@@ -22,7 +22,7 @@ from holdfast.engine import Checkpoint, Net
 from holdfast.errors import BadInput
 from holdfast.methods import Learner
 from holdfast.nets import NetSpec
-from holdfast.protocols import Protocol, Watch, fresh, name_of, record_of, refuse_hidden_task
+from holdfast.protocols import Protocol, Watch, fresh, name_of, record_of
 from holdfast.seeds import generator, seed_for, seeded
 from holdfast.settings import changed, provenance, settings_of
 from holdfast.types import Record, Stream, StreamInfo
@@ -75,7 +75,7 @@ class Cell:
 
     def check(self) -> None:
         """Raise the faults that would stop this cell before its first step."""
-        refuse_hidden_task(self.method, self.stream)
+        self.protocol.refuse(self.method, self.stream)
         info = self.stream.info
         net = self._net(info, torch.device("cpu"))
         try:
