@@ -58,7 +58,8 @@ class Momentum(Optimiser):
         self.reset()
 
     def descend(self, theta: Tensor, g: Tensor, frozen: Tensor | None) -> None:
-        self.v = _grown(self.v, theta).mul_(self.momentum).add_(g)
+        self.v = _grown(self.v, theta)
+        torch.add(g, self.v, alpha=self.momentum, out=self.v)  # one pass over (P,) instead of two
         if frozen is not None:
             self.v.masked_fill_(frozen, 0)
         theta.add_(self.v, alpha=-self.lr)
