@@ -11,7 +11,14 @@ import holdfast as hf
 from holdfast import types
 from holdfast.types import Part, Record, StreamInfo
 
-INDICES = [slice(None), slice(2, 5), torch.tensor([4, 0, 4]), torch.tensor([], dtype=torch.long)]
+INDICES = [
+    slice(None),
+    slice(2, 5),
+    torch.tensor([4, 0, 4]),
+    torch.tensor([], dtype=torch.long),
+    torch.tensor([-1, 2]),
+    torch.tensor([True, False, False, True, True, False]),
+]
 
 
 def part(dtype=torch.uint8, transform=None):

@@ -54,13 +54,13 @@ class Part:
     def raw(self, index: Tensor | slice = slice(None)) -> Tensor:
         """Pixels as stored, transformed; cached when small."""
         if self._cache is not None:
-            return self._cache[index]
+            return _select(self._cache, index)
         nbytes = len(self) * self.pixels[0].numel() * self.pixels.element_size()
         if nbytes > CACHE_BYTES:
             return self._cut(self.rows[index])
         with torch.inference_mode(False):  # whoever comes first may be scoring; who comes next may train on it
             self._cache = self._cut(self.rows)
-        return self._cache[index]
+        return _select(self._cache, index)
 
     def x(self, index: Tensor | slice = slice(None)) -> Tensor:
         """What a network sees: float32, bytes scaled to [0, 1]; a copy, which may be changed."""
@@ -80,8 +80,15 @@ class Part:
         return Part(moved[id(self.pixels)], self.rows.to(device), self.y.to(device), self.transform)
 
     def _cut(self, rows: Tensor) -> Tensor:
-        pixels = self.pixels[rows]
+        pixels = self.pixels.index_select(0, rows)
         return pixels if self.transform is None else self.transform(pixels)
+
+
+def _select(table: Tensor, index: Tensor | slice) -> Tensor:
+    """table[index]. `index_select` copies whole rows, many times faster than an index, which goes byte by byte."""
+    if isinstance(index, slice):
+        return table[index]
+    return table.index_select(0, torch.arange(len(table), device=table.device)[index])
 
 
 def as_float(raw: Tensor) -> Tensor:

@@ -116,6 +116,28 @@ def test_draw_past_leaves_the_current_task_out():
     assert sorted(numbers(ring.draw_past(100, RNG))) == list(range(10))
 
 
+def test_a_task_fills_a_block_that_was_reserved_when_it_began():
+    ring = TaskRing(6)
+    feed(ring, [(6, 0), (6, 1), (2, 2)])
+    places = [column.data_ptr() for column in ring.room]
+    feed(ring, [(2, 2), (1, 2), (9, 2)])
+    assert [column.data_ptr() for column in ring.room] == places
+    assert len(ring) == len(ring.x) == 18
+    feed(ring, [(1, 3)])
+    assert [len(column) for column in ring.room] == [24] * 3  # its bound, though 19 rows are kept
+
+
+def test_reserved_rows_are_never_read():
+    ring = TaskRing(8)
+    feed(ring, [(3, 0), (2, 1)])
+    ring.add(numbered(70, 4, 2), RNG)
+    ring.load(ring.state())
+    shown = [ring.all(), ring.draw(50, RNG), ring.draw_past(50, RNG), *map(ring.of_task, ring.tasks())]
+    assert ring.tasks() == [0, 1, 2]
+    assert all((batch.x >= 0).all() and (batch.y >= 0).all() and (batch.task >= 0).all() for batch in shown)
+    assert [x.shape[:2] for x, _, _ in ring.past()] == [(1, 3), (1, 2)]
+
+
 @pytest.mark.parametrize("task", [None, torch.zeros(4, dtype=torch.long)])
 def test_a_ring_per_task_needs_to_know_the_task(task):
     with pytest.raises(TypeError, match="use a reservoir"):
@@ -192,7 +214,7 @@ def test_state_round_trip_continues_the_same(make):
             each.add(numbered(first, n, task), rng)
     assert torch.equal(memory.x, other.x)
     assert torch.equal(memory.task, other.task)
-    assert torch.equal(state["x"], kept)
+    assert torch.equal(state["room"][0][: len(kept)], kept)
 
 
 @pytest.mark.parametrize("make", [lambda: TaskRing(4), lambda: ClassRing(4), lambda: Reservoir(4)])

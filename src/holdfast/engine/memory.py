@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from itertools import groupby
 
@@ -11,17 +12,33 @@ from torch import Tensor
 from holdfast.engine.state import Plain
 from holdfast.types import Batch
 
+Columns = tuple[Tensor, Tensor, Tensor]  # x, y, task
+
 
 class Memory(Plain):
-    """A table of examples with their labels and tasks; the rule that fills it is the subclass."""
+    """A table of examples with their labels and tasks; the rule that fills it is the subclass.
+
+    There may be room for more rows than there are: `x`, `y` and `task` are those that are filled.
+    """
 
     def __init__(self) -> None:
-        self.x = torch.zeros(0)
-        self.y = torch.zeros(0, dtype=torch.long)
-        self.task = torch.zeros(0, dtype=torch.long)
+        self.room = (torch.zeros(0), torch.zeros(0, dtype=torch.long), torch.zeros(0, dtype=torch.long))
+        self.rows = 0  # filled
 
     def __len__(self) -> int:
-        return len(self.y)
+        return self.rows
+
+    @property
+    def x(self) -> Tensor:
+        return self.room[0][: self.rows]
+
+    @property
+    def y(self) -> Tensor:
+        return self.room[1][: self.rows]
+
+    @property
+    def task(self) -> Tensor:
+        return self.room[2][: self.rows]
 
     @abstractmethod
     def add(self, batch: Batch, rng: torch.Generator) -> None:
@@ -48,18 +65,26 @@ class Memory(Plain):
         index = index.to(self.y.device)
         return Batch(self.x[index], self.y[index], self.task[index])
 
-    def _append(self, batch: Batch, index: Tensor | slice = slice(None)) -> None:
-        x, y, task = batch.x[index], batch.y[index], _task_column(batch)[index]
-        self.x = torch.cat([self.x.to(x), x]) if len(self) else x.clone()
-        self.y = torch.cat([self.y.to(y), y])
-        self.task = torch.cat([self.task.to(task), task])
+    def _append(self, batch: Batch, index: slice = slice(None), room: int = 0) -> None:
+        """More rows; where there is no place for them, it is made for `room` rows in all."""
+        offered = (batch.x[index], batch.y[index], _task_column(batch)[index])
+        stop = self.rows + len(offered[1])
+        if stop > len(self.room[1]):
+            self.room = _moved(self._filled(), offered, max(stop, room))
+        for kept, new in zip(self.room, offered, strict=True):
+            kept[self.rows : stop] = new
+        self.rows = stop
 
     def _keep(self, index: Tensor) -> None:
-        self.x, self.y, self.task = self.x[index], self.y[index], self.task[index]
+        x, y, task = self._filled()
+        self.room, self.rows = (x[index], y[index], task[index]), len(index)
 
     def _write(self, slots: Tensor, batch: Batch, index: Tensor) -> None:
-        for kept, offered in ((self.x, batch.x), (self.y, batch.y), (self.task, _task_column(batch))):
+        for kept, offered in zip(self.room, (batch.x, batch.y, _task_column(batch)), strict=True):
             kept.index_copy_(0, slots, offered[index])
+
+    def _filled(self) -> Columns:
+        return self.x, self.y, self.task
 
 
 class TaskRing(Memory):
@@ -85,7 +110,7 @@ class TaskRing(Memory):
         room = self.size - (len(self) - self.first)
         fits = min(room, len(kept))
         if fits:
-            self._append(kept, slice(0, fits))
+            self._append(kept, slice(0, fits), room=self.first + self.size)
         if fits < len(kept):
             index = torch.arange(fits, len(kept))
             slots = self.first + (self.cursor + torch.arange(len(index))) % self.size
@@ -166,6 +191,17 @@ class Reservoir(Memory):
         last = torch.full((self.total,), -1).scatter_reduce(0, slots, index, "amax")
         slots = (last >= 0).nonzero().flatten()
         self._write(slots.to(self.y.device), batch, last[slots].to(batch.y.device))
+
+
+def _moved(filled: Columns, like: Columns, rows: int) -> Columns:
+    """Columns of `rows` rows that begin with the filled ones; the others hold numbers that no example has."""
+    x, y, task = (
+        new.new_full((rows, *new.shape[1:]), nothing) for new, nothing in zip(like, (-math.inf, -1, -1), strict=True)
+    )
+    for column, kept in zip((x, y, task), filled, strict=True):
+        if len(kept):
+            column[: len(kept)] = kept
+    return x, y, task
 
 
 def _task_column(batch: Batch) -> Tensor:

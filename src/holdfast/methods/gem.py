@@ -16,6 +16,8 @@ from holdfast.methods.base import Learner
 from holdfast.settings import Count, NonNegative
 from holdfast.types import Batch, StreamInfo
 
+FLAT = 1e-15  # norm of a past task's gradient below which its products are beyond what float32 can tell from 0
+
 
 @final
 @dataclass
@@ -49,7 +51,8 @@ class GEM(Learner):
         loss = self.gradient(batch)
         past = self.memory.past()
         if past:
-            G = torch.cat([self._gradients(*block) for block in past])  # (K, P)
+            blocks = [self._gradients(*block) for block in past]
+            G = blocks[0] if len(blocks) == 1 else torch.cat(blocks)  # (K, P)
             self.net.grad.copy_(project(self.net.grad, G, self.margin))
         self.optimiser.step(self.net)
         return loss
@@ -72,17 +75,20 @@ def project(g: Tensor, G: Tensor, margin: float = 0.0) -> Tensor:
     Scaled to unit rows, with v = u + γ and GGᵀ = AᵀA, this is non-negative least squares, min_{u ≥ 0} ½‖Au − b‖².
     The margin γ acts only when a constraint is violated; with γ = 0 the projection is exact.
     """
-    if bool((G @ g >= 0).all()):
+    products = G @ g  # (K,)
+    if bool((products >= 0).all()):
         return g
-    norms = G.norm(dim=1)
-    alive = norms > torch.finfo(G.dtype).tiny  # a task whose loss is flat constrains nothing
-    if not bool(alive.any()):
+    Q, c = (m.double().cpu().numpy() for m in (G @ G.T, products))  # rows are scaled here, (K, K), not in (K, P)
+    norms = np.sqrt(Q.diagonal())
+    alive = (norms > FLAT) & np.isfinite(norms)  # a task whose loss is flat constrains nothing
+    if not alive.any():
         return g
-    G, norms = G[alive] / norms[alive, None], norms[alive].double().cpu().numpy()
-    Q, c = (m.double().cpu().numpy() for m in (G @ G.T, G @ g))  # GGᵀ (K, K), Gg (K,)
-    c = c + Q @ (margin * norms)
+    unit = norms[alive]
+    Q = Q[np.ix_(alive, alive)] / np.outer(unit, unit)
+    c = c[alive] / unit + Q @ (margin * unit)
     values, vectors = np.linalg.eigh(Q)
     real = values > 10 * len(Q) * torch.finfo(G.dtype).eps  # past gradients may depend linearly on each other
     roots, vectors = np.sqrt(values[real]), vectors[:, real]
-    v = nnls(roots[:, None] * vectors.T, -(vectors.T @ c) / roots)[0] + margin * norms
+    v = np.zeros_like(norms)
+    v[alive] = nnls(roots[:, None] * vectors.T, -(vectors.T @ c) / roots)[0] / unit + margin
     return g + torch.from_numpy(v).to(G) @ G
