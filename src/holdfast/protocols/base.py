@@ -12,7 +12,7 @@ import numpy as np
 
 from holdfast import metrics
 from holdfast.audit import card
-from holdfast.engine import Checkpoint, Net, Optimiser, OptimiserName, optimiser
+from holdfast.engine import Keeper, Net, Optimiser, OptimiserName, optimiser
 from holdfast.methods import Learner
 from holdfast.protocols.session import Session, Watch, name_of, refuse_hidden_task
 from holdfast.settings import Count, Fraction, NonNegative, Positive, Whole, provenance, settings_of
@@ -53,7 +53,7 @@ class Protocol(ABC):
         net: Net,
         seed: int,
         watch: Watch | None = None,
-        keep: Checkpoint | None = None,
+        keep: Keeper | None = None,
     ) -> Session:
         """Show the stream to the learner and score it after every task; what `keep` has of it is not done again."""
         refuse_hidden_task(learner, stream)
