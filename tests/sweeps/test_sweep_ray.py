@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -114,6 +115,12 @@ def tasks(log):
     return [int(line.split()[1]) for line in Path(log).read_text().splitlines()]
 
 
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 @pytest.fixture(scope="module")
 def cluster():
     """A node on this machine with one core; `second` adds another, which a test may kill."""
@@ -122,7 +129,11 @@ def cluster():
     ray = pytest.importorskip("ray", reason="the ray extra is not installed")
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
+    port = free_port()
+    made = Cluster(
+        initialize_head=True, head_node_args={**NODE, "include_dashboard": False, "ray_client_server_port": port}
+    )
+    made.client = f"ray://127.0.0.1:{port}"
     ray.init(made.address, logging_level="ERROR", log_to_driver=False)
     yield made
     ray.shutdown()
@@ -250,6 +261,57 @@ def test_a_killed_node_costs_nothing_but_time(cluster, second, cell, tmp_path):
     assert len(list(tmp_path.glob("cells/*/record.json"))) == 24
 
 
+OWN = """
+import os, signal
+from dataclasses import dataclass
+from pathlib import Path
+import holdfast as hf
+
+@dataclass
+class Killed(hf.Learner):
+    log: str
+
+    def begin(self, train):
+        with open(self.log, "a") as log:
+            log.write("begins ")
+
+    def observe(self, batch):
+        if batch.task == 1 and len(Path(self.log).read_text().split()) == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.descend(self.cross_entropy(batch))
+"""
+
+
+@pytest.mark.ray
+def test_a_cluster_at_an_address_runs_a_sweep_file_and_survives_a_killed_worker(cluster, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    sweep = tmp_path / "small.toml"
+    sweep.write_text(f"""
+        method = ["er", {{name = "own.py:Killed", log = "{tmp_path}/log"}}]
+        stream = {{name = "split", tasks = 2, examples = 60, test_examples = 30}}
+        net = {{name = "mlp", hidden = [8]}}
+    """)
+    # A program has one connection to Ray, and this one has its own already.
+    command = [
+        sys.executable,
+        "-m",
+        "holdfast",
+        "sweep",
+        str(sweep),
+        "--on",
+        cluster.client,
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    said = [line for line in ran.stderr.splitlines() if line.startswith("Killed seed 0: ")]
+    assert said == [f"Killed seed 0: {LOST}", f"Killed seed 0: {GOES_ON}"]
+    assert (tmp_path / "log").read_text().split() == ["begins"] * 3
+    found = hf.Comparison.read(tmp_path / "out").records
+    assert all(map(same, found, hf.sweep(sweep, jobs=1).records)) and len(found) == 2
+
+
 def test_addresses():
     for wrong in ("rya", "ray:", "ray://", "ray://host", "ray://host:port", "ray://a b:1", "spark"):
         assert "unknown executor" in on_ray.faults(wrong)[0] and "ray://HOST:PORT" in on_ray.faults(wrong)[0]
@@ -259,10 +321,8 @@ def test_addresses():
 @pytest.mark.ray
 def test_a_cluster_that_does_not_answer():
     pytest.importorskip("ray", reason="the ray extra is not installed")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"ray://127.0.0.1:{free.getsockname()[1]}"
-        (fault,) = on_ray.faults(address)
+    address = f"ray://127.0.0.1:{free_port()}"
+    (fault,) = on_ray.faults(address)
     assert address in fault and "10001" in fault
 
 
