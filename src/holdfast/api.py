@@ -139,7 +139,8 @@ def sweep(
     Each of the first is one thing or a list: names, or what hf.method(...) and its like make. `grid` maps settings to
     values: `{"ewc.strength": [1, 10], "protocol.lr": [0.01, 0.1], "net.hidden": [(100,), (400, 400)]}`. `out` is a
     store: sweeps kept in the same one share their finished cells. `on="ray"` runs the cells on a Ray cluster of this
-    machine, `on="ray://HOST:PORT"` on another one; there no states are saved, and a lost cell starts over.
+    machine, `on="ray://HOST:PORT"` on another one. Unfinished cells are saved in `out` either way, after every task and
+    every `checkpoint_every` steps of it, and go on from there, wherever they are run next.
     """
     said = {"streams": streams, "seeds": seeds, "nets": nets, "protocols": protocols, "grid": grid, "name": name}
     if isinstance(methods, str | Path) and str(methods).endswith(".toml"):
@@ -248,7 +249,7 @@ def _executed(
         if on is None:
             results = execute(cells, out, jobs, told, checkpoint_every)
         else:
-            results = on_ray.execute_on_ray(cells, out, on, jobs, told)
+            results = on_ray.execute_on_ray(cells, out, on, jobs, told, checkpoint_every)
     records = tuple(r for r in results if isinstance(r, Record))
     finished = tuple(c.name for c, r in zip(cells, results, strict=True) if isinstance(r, Record))
     return Comparison(records, tuple(r for r in results if isinstance(r, Failure)), finished)

@@ -4,8 +4,10 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,28 +18,68 @@ import torch
 from torch import nn
 
 import holdfast as hf
-from holdfast.sweeps import Failure, execute, on_ray
+from holdfast.sweeps import Event, Failure, execute, on_ray
 from holdfast.sweeps.on_ray import execute_on_ray
 from holdfast.sweeps.store import to_json
 from holdfast.types import Record
 
+NODE = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
+LOST = "its Ray worker or node was lost; it is tried again"
+GOES_ON = "goes on with task 1, where it was interrupted"
+
 
 @dataclass
-class Killed(hf.Learner):
-    """Its process is killed in the second task as long as the marker is not there."""
+class Logged(hf.Learner):
+    """Notes in a file which tasks it learns, and on which node."""
 
-    marker: str
-    always: bool = False
+    log: str
 
     def begin(self, train):
         self.steps = 0
 
     def observe(self, batch):
         self.steps += 1
-        if batch.task == 1 and self.steps == 3 and (self.always or not Path(self.marker).exists()):
-            Path(self.marker).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
+        if self.steps == 1:
+            with Path(self.log).open("a") as log:
+                log.write(f"{node()} {batch.task}\n")
+        if self.steps == 3 and batch.task == 1:
+            self.halfway()
         return self.descend(self.cross_entropy(batch))
+
+    def halfway(self):
+        """In the middle of the second task."""
+
+
+@dataclass
+class Killed(Logged):
+    """Its process is killed in the second task: the first time, or always."""
+
+    always: bool = False
+
+    def halfway(self):
+        if self.always or len(tasks(self.log)) == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass
+class Stuck(Logged):
+    """On one of the nodes it never ends."""
+
+    where: str = ""
+
+    def halfway(self):
+        while node() == self.where:
+            time.sleep(0.1)
+
+
+class Lingers(Logged):
+    """Long enough for its word about the second task to be sent, and to be heard before its record."""
+
+    def halfway(self):
+        time.sleep(0.5)
+
+    def finish(self, train):
+        time.sleep(2 if len(tasks(self.log)) == 2 else 0)
 
 
 class Raises(hf.Learner):
@@ -61,21 +103,49 @@ def narrow(info):
     return nn.Sequential(nn.Flatten(), nn.Linear(64, 5), nn.ReLU(), nn.Linear(5, info.classes))
 
 
+def node():
+    """Where this is run; nothing on no cluster."""
+    import ray
+
+    return ray.get_runtime_context().get_node_id() if ray.is_initialized() else "-"
+
+
+def tasks(log):
+    """Which tasks were learned, in order."""
+    return [int(line.split()[1]) for line in Path(log).read_text().splitlines()]
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 @pytest.fixture(scope="module")
 def cluster():
-    """Two nodes on this machine with one core each; tests may kill the second."""
+    """A node on this machine with one core; `second` adds another, which a test may kill."""
     local = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
     os.environ.update(local)
     ray = pytest.importorskip("ray", reason="the ray extra is not installed")
     from ray.cluster_utils import Cluster
 
-    node = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
-    made = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
-    made.second = made.add_node(**node)
+    port = free_port()
+    made = Cluster(
+        initialize_head=True, head_node_args={**NODE, "include_dashboard": False, "ray_client_server_port": port}
+    )
+    made.client = f"ray://127.0.0.1:{port}"
     ray.init(made.address, logging_level="ERROR", log_to_driver=False)
     yield made
     ray.shutdown()
     made.shutdown()
+
+
+@pytest.fixture
+def second(cluster):
+    added = cluster.add_node(**NODE)
+    yield added
+    if added in cluster.worker_nodes:
+        cluster.remove_node(added)
 
 
 def content(record: Record) -> dict:
@@ -92,8 +162,13 @@ def same(a: Record, b: Record) -> bool:
     return content(a) == content(b) and all(np.array_equal(x, y) for x, y in arrays)
 
 
+def notes(events, i):
+    return [e.note for e in events if e.cell == i and e.note is not None]
+
+
 @pytest.mark.ray
-def test_a_killed_worker_costs_a_try_and_own_code_travels(cluster, cell, tmp_path):
+def test_a_killed_worker_costs_its_cell_the_unfinished_task_and_own_code_travels(cluster, cell, tmp_path, monkeypatch):
+    monkeypatch.setattr(on_ray, "TRIES", 2)
     cells = [
         cell(Killed(str(tmp_path / "once"))),
         cell(Killed(str(tmp_path / "always"), always=True)),
@@ -104,26 +179,73 @@ def test_a_killed_worker_costs_a_try_and_own_code_travels(cluster, cell, tmp_pat
     ]
     events = []
     once, always, raised, own, held, arrays = execute_on_ray(cells, tmp_path / "out", "ray", watch=events.append)
-    undisturbed = execute([cells[0], cells[3], cells[5]], jobs=1)  # the marker is there by now
+    assert tasks(tmp_path / "once") == tasks(tmp_path / "always") == [0, 1, 1]
+    assert notes(events, 0) == notes(events, 1) == [LOST, GOES_ON]
+    undisturbed = execute([cells[0], cells[3], cells[5]], jobs=1)  # it has been killed by now
     assert all(map(same, [once, own, arrays], undisturbed))
     assert own.net["name"] == "narrow" and own.net["source"] == undisturbed[1].net["source"]
-    assert isinstance(always, Failure) and f"lost {on_ray.TRIES} times" in always.reason
+    assert isinstance(always, Failure) and "lost 2 times" in always.reason
     assert isinstance(held, Failure) and held.reason.startswith("it cannot be sent to a Ray worker: cannot pickle")
     error = tmp_path / "out" / "cells" / cells[2].name / "error.txt"
     assert raised == Failure(cells[2].name, f"ZeroDivisionError: one by zero (the traceback is in {error})")
     assert "in observe" in error.read_text()
     assert sorted(e.cell for e in events if e.outcome is not None) == [0, 1, 2, 3, 4, 5]
     assert any(e.progress is not None for e in events)
-    lost = [e.cell for e in events if e.note is not None]
-    assert lost.count(0) == 1 and lost.count(1) == on_ray.TRIES - 1 and set(lost) == {0, 1}
     kept = execute(
         [cells[0], cells[3], cells[5]], tmp_path / "out", jobs=1
     )  # what Ray left is what the other executor reads
     assert all(map(same, kept, undisturbed))
+    assert [p.parent.name for p in tmp_path.glob("out/cells/*/checkpoint")] == [cells[1].name]
 
 
 @pytest.mark.ray
-def test_a_killed_node_costs_nothing_but_time(cluster, cell, tmp_path):
+def test_a_killed_node_costs_its_cell_the_unfinished_task(cluster, second, cell, tmp_path):
+    cells = [cell(Stuck(str(tmp_path / f"log{seed}"), where=second.node_id), seed) for seed in range(2)]
+
+    def kill():
+        """When the cell there has begun its second task."""
+        while not any(f"{second.node_id} 1" in log.read_text() for log in tmp_path.glob("log*")):
+            time.sleep(0.05)
+        cluster.remove_node(second, allow_graceful=False)
+
+    events: list[Event] = []
+    killing = threading.Thread(target=kill)
+    killing.start()
+    found = execute_on_ray(cells, tmp_path / "out", "ray", watch=events.append)
+    killing.join()
+    lost = next(i for i in range(2) if notes(events, i))
+    assert notes(events, lost) == [LOST, GOES_ON] and notes(events, 1 - lost) == []
+    assert tasks(tmp_path / f"log{lost}") == [0, 1, 1] and tasks(tmp_path / f"log{1 - lost}") == [0, 1]
+    assert all(map(same, found, execute(cells, jobs=1)))
+
+
+@pytest.mark.ray
+def test_each_executor_goes_on_with_what_the_other_left(cluster, cell, tmp_path):
+    def stopped(event):
+        if event.progress is not None and event.progress.task == 1:
+            raise KeyboardInterrupt
+
+    ours = [cell(Lingers(str(tmp_path / name))) for name in ("there", "here")]
+    for ran, run in zip(ours, (execute_on_ray, execute), strict=True):
+        with pytest.raises(KeyboardInterrupt):
+            run([ran], tmp_path, **({"on": "ray"} if run is execute_on_ray else {}), watch=stopped, checkpoint_every=2)
+    newest = max((tmp_path / "cells" / ours[1].name / "checkpoint").iterdir(), key=lambda p: int(p.name))
+    (newest / "tensors.safetensors").write_bytes(b"spoiled")
+    events: list[Event] = []
+    (there,) = execute(ours[:1], tmp_path, jobs=1, watch=events.append)
+    in_the_middle = "goes on in task 1 after step 4, where it was interrupted"
+    assert notes(events, 0) == [in_the_middle] and tasks(tmp_path / "there") == [0, 1]
+    events.clear()
+    (here,) = execute_on_ray(ours[1:], tmp_path, "ray", watch=events.append)
+    damaged = "a checkpoint cannot be used (tensors.safetensors is damaged); goes on from the one before"
+    assert notes(events, 0) == [damaged, "goes on in task 1 after step 2, where it was interrupted"]
+    assert tasks(tmp_path / "here") == [0, 1]
+    assert all(map(same, [there, here], execute(ours, jobs=1)))
+    assert list(tmp_path.glob("cells/*/checkpoint")) == []
+
+
+@pytest.mark.ray
+def test_a_killed_node_costs_nothing_but_time(cluster, second, cell, tmp_path):
     cells = [cell(name, seed) for name in ("finetune", "ewc", "er", "gem") for seed in range(6)]
     done = []
 
@@ -131,12 +253,63 @@ def test_a_killed_node_costs_nothing_but_time(cluster, cell, tmp_path):
         if event.outcome is not None:
             done.append(event.cell)
             if len(done) == 8:
-                cluster.remove_node(cluster.second, allow_graceful=False)
+                cluster.remove_node(second, allow_graceful=False)
 
     found = execute_on_ray(cells, tmp_path, "ray", watch=watch)
     assert sorted(done) == list(range(24)) and all(isinstance(r, Record) for r in found)
     assert all(map(same, found, execute(cells, jobs=1)))
     assert len(list(tmp_path.glob("cells/*/record.json"))) == 24
+
+
+OWN = """
+import os, signal
+from dataclasses import dataclass
+from pathlib import Path
+import holdfast as hf
+
+@dataclass
+class Killed(hf.Learner):
+    log: str
+
+    def begin(self, train):
+        with open(self.log, "a") as log:
+            log.write("begins ")
+
+    def observe(self, batch):
+        if batch.task == 1 and len(Path(self.log).read_text().split()) == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.descend(self.cross_entropy(batch))
+"""
+
+
+@pytest.mark.ray
+def test_a_cluster_at_an_address_runs_a_sweep_file_and_survives_a_killed_worker(cluster, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    sweep = tmp_path / "small.toml"
+    sweep.write_text(f"""
+        method = ["er", {{name = "own.py:Killed", log = "{tmp_path}/log"}}]
+        stream = {{name = "split", tasks = 2, examples = 60, test_examples = 30}}
+        net = {{name = "mlp", hidden = [8]}}
+    """)
+    # A program has one connection to Ray, and this one has its own already.
+    command = [
+        sys.executable,
+        "-m",
+        "holdfast",
+        "sweep",
+        str(sweep),
+        "--on",
+        cluster.client,
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    said = [line for line in ran.stderr.splitlines() if line.startswith("Killed seed 0: ")]
+    assert said == [f"Killed seed 0: {LOST}", f"Killed seed 0: {GOES_ON}"]
+    assert (tmp_path / "log").read_text().split() == ["begins"] * 3
+    found = hf.Comparison.read(tmp_path / "out").records
+    assert all(map(same, found, hf.sweep(sweep, jobs=1).records)) and len(found) == 2
 
 
 def test_addresses():
@@ -148,10 +321,8 @@ def test_addresses():
 @pytest.mark.ray
 def test_a_cluster_that_does_not_answer():
     pytest.importorskip("ray", reason="the ray extra is not installed")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"ray://127.0.0.1:{free.getsockname()[1]}"
-        (fault,) = on_ray.faults(address)
+    address = f"ray://127.0.0.1:{free_port()}"
+    (fault,) = on_ray.faults(address)
     assert address in fault and "10001" in fault
 
 

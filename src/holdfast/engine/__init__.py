@@ -1,7 +1,7 @@
 """What learners are built from: the weight vector, optimisers, memories, gradients, batches, evaluation, state."""
 
 from holdfast.engine.batching import batches
-from holdfast.engine.checkpoint import Checkpoint
+from holdfast.engine.checkpoint import Checkpoint, Keeper
 from holdfast.engine.count import count_flops
 from holdfast.engine.evaluate import Score, entropy, score
 from holdfast.engine.fisher import fisher
@@ -12,7 +12,7 @@ from holdfast.engine.state import Plain, State, Stateful
 from holdfast.engine.theta import Growing, Net
 
 __all__ = [
-    "SGD", "Adam", "Checkpoint", "ClassRing", "Growing", "Memory", "Momentum", "Net", "Optimiser",
+    "SGD", "Adam", "Checkpoint", "ClassRing", "Growing", "Keeper", "Memory", "Momentum", "Net", "Optimiser",
     "OptimiserName", "Plain", "Reservoir", "Score", "State", "Stateful", "TaskRing", "batches", "count_flops",
     "cross_entropy", "entropy", "fisher", "optimiser", "restrict", "score",
 ]  # fmt: skip

@@ -16,6 +16,7 @@ from torch import Tensor
 from holdfast.disk import fill, flush_folder, keeping
 
 State = Any  # Tensor | int | float | str | bool | None | dict | list | tuple, nested
+Files = dict[str, bytes]  # a state as files: name -> content
 _STATE, _TENSORS, _SUMS = "state.json", "tensors.safetensors", "SHA256SUMS"
 _STATEFUL, _GENERATOR = "<stateful>", "<generator>"  # keys that no attribute of a learner has
 
@@ -93,15 +94,41 @@ def unpack(current: Any, saved: State, where: str) -> Any:
 
 def save(state: State, folder: Path) -> None:
     """Write state to a new folder, whole or not at all: `state.json`, `tensors.safetensors`, `SHA256SUMS`."""
+    write_files(to_files(state), folder)
+
+
+def read(folder: Path) -> State:
+    """The state that `save` wrote; a ValueError or an OSError where it is damaged."""
+    return from_files(read_files(folder))
+
+
+def to_files(state: State) -> Files:
+    """State as the content of files; the sums of the others are in the last."""
     tensors: dict[str, Tensor] = {}
     files = {_STATE: json.dumps(_encode(state, tensors)).encode(), _TENSORS: safetensors.save(tensors)}
     sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
+    return {**files, _SUMS: sums.encode()}
+
+
+def from_files(files: Files) -> State:
+    """The state in these files; a ValueError where they are damaged."""
+    sums = dict(line.partition("  ")[::-2] for line in files[_SUMS].decode().splitlines())
+    for name in (_STATE, _TENSORS):
+        if name not in sums:
+            raise ValueError(f"{_SUMS} is damaged")
+        if hashlib.sha256(files[name]).hexdigest() != sums[name]:
+            raise ValueError(f"{name} is damaged")
+    return _decode(json.loads(files[_STATE]), safetensors.load(files[_TENSORS]))
+
+
+def write_files(files: Files, folder: Path) -> None:
+    """Write the files of a state to a new folder, whole or not at all."""
     part = folder.with_name(f"{folder.name}.part")
     with keeping(folder):
         try:
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
-            for name, content in {**files, _SUMS: sums.encode()}.items():
+            for name, content in files.items():
                 fill(part / name, content)
             flush_folder(part)
             part.rename(folder)
@@ -111,18 +138,8 @@ def save(state: State, folder: Path) -> None:
             raise
 
 
-def read(folder: Path) -> State:
-    """The state that `save` wrote; a ValueError or an OSError where it is damaged."""
-    found = {}
-    for line in (folder / _SUMS).read_text().splitlines():
-        expected, _, name = line.partition("  ")
-        if name in (_STATE, _TENSORS):
-            found[name] = (folder / name).read_bytes()
-            if hashlib.sha256(found[name]).hexdigest() != expected:
-                raise ValueError(f"{name} is damaged")
-    if len(found) < 2:
-        raise ValueError(f"{_SUMS} is damaged")
-    return _decode(json.loads(found[_STATE]), safetensors.load(found[_TENSORS]))
+def read_files(folder: Path) -> Files:
+    return {name: (folder / name).read_bytes() for name in (_STATE, _TENSORS, _SUMS)}
 
 
 def _encode(value: State, tensors: dict[str, Tensor]) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from holdfast import metrics
 from holdfast.audit import card
-from holdfast.engine import Checkpoint, Net, Optimiser, OptimiserName
+from holdfast.engine import Keeper, Net, Optimiser, OptimiserName
 from holdfast.errors import BadInput
 from holdfast.methods import Learner
 from holdfast.protocols.session import Session, Watch, faults_of_hidden_task, name_of
@@ -41,7 +41,7 @@ class Protocol(ABC):
         net: Net,
         seed: int,
         watch: Watch | None = None,
-        keep: Checkpoint | None = None,
+        keep: Keeper | None = None,
         reshape: Reshape | None = None,
     ) -> Session:
         """Show the stream to the learner and score it; what `keep` has of it is not done again.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-from holdfast.engine import Checkpoint, Net, Optimiser, optimiser
+from holdfast.engine import Keeper, Net, Optimiser, optimiser
 from holdfast.methods import Learner
 from holdfast.protocols.base import Protocol, Reshape
 from holdfast.protocols.session import Session, Watch
@@ -40,7 +40,7 @@ class Passing(Protocol):
         net: Net,
         seed: int,
         watch: Watch | None = None,
-        keep: Checkpoint | None = None,
+        keep: Keeper | None = None,
         reshape: Reshape | None = None,
     ) -> Session:
         self.refuse(learner, stream)

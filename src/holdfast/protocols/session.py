@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from holdfast.audit import Lease, Retention, footprint, glance
-from holdfast.engine import Checkpoint, Net, Optimiser, Score, State, entropy, score
+from holdfast.engine import Keeper, Net, Optimiser, Score, State, entropy, score
 from holdfast.errors import RunFailed
 from holdfast.methods import Learner
 from holdfast.protocols.showing import CHECK_EVERY, Clock, Showing
@@ -75,7 +75,7 @@ class Session:
         optimiser: Optimiser,
         seed: int,
         watch: Watch | None = None,
-        keep: Checkpoint | None = None,
+        keep: Keeper | None = None,
     ) -> None:
         self.learner, self.net, self.stream, self.seed = learner, net, stream, seed
         self.watch, self.keep = watch, keep

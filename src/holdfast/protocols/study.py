@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
 
-from holdfast.engine import Checkpoint, Net, Optimiser, OptimiserName, State, optimiser
+from holdfast.engine import Keeper, Net, Optimiser, OptimiserName, State, optimiser
 from holdfast.methods import Learner, Merging, methods
 from holdfast.protocols.base import Protocol, Reshape, fresh
 from holdfast.protocols.session import Session, Watch, name_of
@@ -59,7 +59,7 @@ class Study(Protocol):
         net: Net,
         seed: int,
         watch: Watch | None = None,
-        keep: Checkpoint | None = None,
+        keep: Keeper | None = None,
         reshape: Reshape | None = None,
     ) -> Session:
         self.refuse(learner, stream)
@@ -141,7 +141,7 @@ class Desk:
         net: Net,
         seed: int,
         watch: Watch | None,
-        keep: Checkpoint | None,
+        keep: Keeper | None,
         reshape: Reshape | None,
     ) -> None:
         self.spec, self.keep, self.reshape = spec, keep, reshape

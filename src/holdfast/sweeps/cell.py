@@ -18,7 +18,7 @@ import numpy
 import torch
 from torch import nn
 
-from holdfast.engine import Checkpoint, Net
+from holdfast.engine import Keeper, Net
 from holdfast.errors import BadInput
 from holdfast.methods import Learner
 from holdfast.nets import NetSpec
@@ -86,7 +86,7 @@ class Cell:
             name = name_of(self.method)
             raise BadInput(f"method {name!r} cannot start: {type(error).__name__}: {error}") from error
 
-    def run(self, watch: Watch | None = None, keep: Checkpoint | None = None) -> Record:
+    def run(self, watch: Watch | None = None, keep: Keeper | None = None) -> Record:
         """Run it, from where `keep` has it if it was begun before."""
         device = pick_device(self.device)
         stream = (self.stream.reseed(self.seed) if self.reseed else self.stream).to(device)

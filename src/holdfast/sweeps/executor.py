@@ -95,7 +95,7 @@ class Run:
         if record is not None:
             return record
         try:
-            keep = self._checkpoint(lambda note: tell(Event(i, note=note)))
+            keep = self.checkpoint(lambda note: tell(Event(i, note=note)))
             record = self.cell.run(lambda progress: tell(Event(i, progress)), keep)
         except NotKept:
             raise
@@ -125,7 +125,8 @@ class Run:
         for part in self.home.glob("checkpoint/*.part"):
             shutil.rmtree(part, ignore_errors=True)
 
-    def _checkpoint(self, say: Callable[[str], None]) -> Checkpoint | None:
+    def checkpoint(self, say: Callable[[str], None]) -> Checkpoint | None:
+        """Where its states are kept while it is not finished; `say` hears what becomes of them."""
         if self.home is None:
             return None
         return Checkpoint(self.home / "checkpoint", self.cell.hash, self.checkpoint_every, say)

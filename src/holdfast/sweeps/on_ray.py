@@ -1,7 +1,8 @@
 """Runs cells on a Ray cluster: each is a task of one thread, tried again when its worker or node is lost.
 
-What a cell needs travels with it, data sets with a name by their name; its record comes back by value and is written
-here, so the nodes need no common disk. They need the same Holdfast and, for named data sets, the same files.
+What a cell needs travels with it, data sets with a name by their name; its states and its record come back by value
+and are written here, so the nodes need no common disk. They need the same Holdfast and, for named data sets, the same
+files.
 """
 
 from __future__ import annotations
@@ -19,13 +20,11 @@ import socket
 import sys
 import sysconfig
 import tempfile
-import time
-import traceback
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -33,18 +32,17 @@ from typing import Any
 import torch
 from torch import nn
 
-from holdfast.errors import BadInput, RunFailed
-from holdfast.protocols import Progress
-from holdfast.streams import StreamSpec
+from holdfast.engine.state import Files
+from holdfast.errors import BadInput
 from holdfast.sweeps.cell import Cell, code_version, describe, pick_device
 from holdfast.sweeps.events import Event, Failure, Watcher
 from holdfast.sweeps.executor import Run
-from holdfast.sweeps.store import read_record, write_record, write_text
+from holdfast.sweeps.on_node import PATIENCE, TRANSFER, Mailbox, Order, Whose, recipe, work
+from holdfast.sweeps.store import write_record
 from holdfast.types import Record, Stream
 
 UNPICKLABLE = (TypeError, ValueError, AttributeError, pickle.PicklingError)
 TRIES = 3  # of a cell whose worker or node was lost
-PATIENCE = 0.25  # seconds between two messages about one cell, and between looks at all
 _ADDRESS = re.compile(r"ray(://(auto|(?P<host>[^\s:/]+|\[[0-9a-fA-F:]+\]):(?P<port>\d{1,5})))?")
 
 
@@ -70,20 +68,30 @@ def _silent(host: str, port: int) -> list[str]:
 
 
 def execute_on_ray(
-    cells: Sequence[Cell], folder: Path | None, on: str, jobs: int | None = None, watch: Watcher | None = None
+    cells: Sequence[Cell],
+    folder: Path | None,
+    on: str,
+    jobs: int | None = None,
+    watch: Watcher | None = None,
+    checkpoint_every: int | None = None,
 ) -> list[Record | Failure]:
-    """Run every cell that is not finished in `folder`; results are in the order of the cells."""
+    """Run every cell that is not finished in `folder`; results are in the order of the cells.
+
+    Unfinished cells are saved there as `execute` saves them, and each goes on with what the other left.
+    """
     results: dict[int, Record | Failure] = {}
     tell = watch or (lambda event: None)
     homes = [None if folder is None else folder / "cells" / cell.name for cell in cells]
-    for i, home in enumerate(homes):
-        if home is not None and (home / "record.json").exists():
-            results[i] = read_record(home)
-            tell(Event(i, outcome=results[i]))
+    runs = [Run(cell, home, checkpoint_every) for cell, home in zip(cells, homes, strict=True)]
+    for i, run in enumerate(runs):
+        if (record := run.finished()) is not None:
+            run.tidy()
+            results[i] = record
+            tell(Event(i, outcome=record))
     waiting = [i for i in range(len(cells)) if i not in results]
     if waiting:
         with _connected(on, jobs, len(waiting)) as ray, _by_value(ray, [cells[i] for i in waiting]):
-            for event in _Cluster(ray, cells, homes).run(waiting):
+            for event in _Cluster(ray, runs).run(waiting):
                 if event.outcome is not None:
                     results[event.cell] = event.outcome
                 tell(event)
@@ -126,150 +134,118 @@ def _connected(on: str, jobs: int | None, cells: int) -> Iterator[Any]:
 class _Cluster:
     """Cells on their way through a cluster."""
 
-    def __init__(self, ray: Any, cells: Sequence[Cell], homes: Sequence[Path | None]) -> None:
-        self.ray, self.cells, self.homes = ray, cells, homes
-        self.work = ray.remote(num_cpus=1, max_retries=0)(
-            _work
-        )  # tried again here, where tries can be told and counted
-        self.mailbox = ray.remote(num_cpus=0, max_restarts=-1)(_Mailbox).remote()
+    def __init__(self, ray: Any, runs: Sequence[Run]) -> None:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        self.ray, self.runs = ray, runs
+        # Tried again here and not by Ray, so that tries can be told and counted.
+        self.work = ray.remote(num_cpus=1, max_retries=0)(work)
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        made = ray.remote(num_cpus=0, max_restarts=-1, scheduling_strategy=here)(Mailbox)
+        self.mailbox, self.asked = made.remote(), None
         self.put: dict[int, Any] = {}  # id of what several cells share -> its place in the object store
+        self.pending: dict[Any, int] = {}  # task -> cell
         self.lost: Counter[int] = Counter()
+        self.said: list[Event] = []
 
     def run(self, waiting: Sequence[int]) -> Iterator[Event]:
-        pending: dict[Any, int] = {}
         try:
             for i in waiting:
                 try:
-                    pending[self.submit(i)] = i
+                    self.submit(i)
                 except UNPICKLABLE as error:
-                    yield Event(i, outcome=self.failed(i, f"it cannot be sent to a Ray worker: {error}"))
-            while pending:
-                ready, _ = self.ray.wait(list(pending), timeout=PATIENCE)
-                yield from self.news()
+                    yield Event(i, outcome=self.runs[i].failed(f"it cannot be sent to a Ray worker: {error}"))
+            while self.pending:
+                ready, _ = self.ray.wait(list(self.pending), timeout=PATIENCE)
+                yield from self.news()  # after the wait: the last state of a lost worker has come by now
                 for task in ready:
-                    i = pending.pop(task)
+                    i = self.pending.pop(task)
                     outcome = self.outcome(task, i)
                     if outcome is None:
-                        pending[self.submit(i)] = i
-                        yield Event(i, note="its Ray worker or node was lost; it is tried again from its beginning")
+                        yield Event(i, note="its Ray worker or node was lost; it is tried again")
+                        self.submit(i)
                     else:
                         yield Event(i, outcome=outcome)
         finally:
-            for task in pending:
+            for task in self.pending:
                 self.ray.cancel(task, force=True)
+            for i in waiting:
+                self.runs[i].clear_half_written()
 
-    def submit(self, i: int) -> Any:
-        cell = self.cells[i]
+    def submit(self, i: int) -> None:
+        run, cell = self.runs[i], self.runs[i].cell
         shared = [self.shared(thing) for thing in (cell.method, cell.stream, cell.net, cell.protocol)]
-        rest = (cell.seed, str(pick_device(cell.device)), cell.reseed, code_version())
-        return self.work.remote(i, self.mailbox, rest, *shared)
+        keep = run.checkpoint(lambda line: self.said.append(Event(i, note=line)))
+        order = Order(
+            whose=(i, self.lost[i]),
+            seed=cell.seed,
+            device=str(pick_device(cell.device)),
+            reseed=cell.reseed,
+            code=code_version(),
+            key=None if keep is None else keep.key,
+            every=run.checkpoint_every,
+        )
+        last = None if keep is None else keep.files()
+        self.pending[self.work.remote(order, self.mailbox, last, *shared)] = i
 
     def shared(self, thing: Any) -> Any:
         if id(thing) not in self.put:
-            packed = self.ray.cloudpickle.dumps(_recipe(thing) if isinstance(thing, Stream) else thing)
+            packed = self.ray.cloudpickle.dumps(recipe(thing) if isinstance(thing, Stream) else thing)
             self.put[id(thing)] = self.ray.put(packed)  # as bytes, which a Ray client's server does not look into
         return self.put[id(thing)]
 
     def news(self) -> Iterator[Event]:
+        """What the nodes said, and what became of states found here; new states are kept on the way."""
+        told, self.said = self.said, []
+        yield from told
+        self.asked = self.asked or self.mailbox.take.remote()
+        if not self.ray.wait([self.asked], timeout=10 * PATIENCE)[0]:
+            return
+        asked, self.asked = self.asked, None
         try:
-            for i, progress in self.ray.get(self.mailbox.take.remote(), timeout=10 * PATIENCE):
-                yield Event(i, progress)
+            notes, words, states = self.ray.get(asked)
+            for whose in states:
+                files = self.ray.get(self.mailbox.state.remote(whose), timeout=TRANSFER)
+                if files is not None and self.is_current(whose):
+                    self.keep(whose[0], files)
         except self.ray.exceptions.RayError:
-            return  # the mailbox was lost with its node, and is made anew on another
+            return  # the mailbox was lost, and is made anew
+        yield from (Event(whose[0], note=line) for whose, line in notes if self.is_current(whose))
+        yield from (Event(whose[0], progress) for whose, progress in words if self.is_current(whose))
+
+    def is_current(self, whose: Whose) -> bool:
+        """Whether news are of a cell's present try; a node that was given up may still be at work on the last."""
+        i, lost = whose
+        return self.lost[i] == lost and i in self.pending.values()
+
+    def keep(self, i: int, files: Files) -> None:
+        keep = self.runs[i].checkpoint(lambda line: None)
+        if keep is not None:
+            keep.put(files)
 
     def outcome(self, task: Any, i: int) -> Record | Failure | None:
         """What came of a task; None when it is to be tried again."""
         try:
             found = self.ray.get(task)
         except self.ray.exceptions.RayTaskError as error:
-            return self.failed(i, f"its Ray worker cannot run it: {str(error).strip().splitlines()[-1]}", str(error))
+            reason = str(error).strip().splitlines()[-1]
+            return self.runs[i].failed(f"its Ray worker cannot run it: {reason}", str(error))
         except self.ray.exceptions.RayError as error:  # the worker, its node, or the object it left there is gone
             self.lost[i] += 1
             if self.lost[i] < TRIES:
                 return None
             why = str(error).strip().splitlines()[0]
-            return self.failed(i, f"its Ray worker was lost {TRIES} times, the last time: {why}")
-        return self.kept(i, found) if isinstance(found, Record) else self.failed(i, *found)
+            return self.runs[i].failed(f"its Ray worker was lost {TRIES} times, the last time: {why}")
+        return self.kept(i, found) if isinstance(found, Record) else self.runs[i].failed(*found)
 
     def kept(self, i: int, record: Record) -> Record:
         """Described here, where the source of the user's own network is, and written."""
-        record = replace(record, net={**describe(self.cells[i].net), "parameters": record.net["parameters"]})
-        if (home := self.homes[i]) is not None:
-            write_record(record, home)
-            Run(self.cells[i], home).tidy()
+        run = self.runs[i]
+        record = replace(record, net={**describe(run.cell.net), "parameters": record.net["parameters"]})
+        if run.home is not None:
+            write_record(record, run.home)
+            run.tidy()
         return record
-
-    def failed(self, i: int, reason: str, details: str | None = None) -> Failure:
-        """Why there is no record; the traceback goes to error.txt."""
-        home, name = self.homes[i], self.cells[i].name
-        if home is None:
-            return Failure(name, details or reason)
-        write_text(home / "error.txt", details or f"{reason}\n")
-        return Failure(name, f"{reason} (the traceback is in {home / 'error.txt'})" if details else reason)
-
-
-class _Mailbox:
-    """An actor that keeps the last word about each cell until it is asked for."""
-
-    def __init__(self) -> None:
-        self.words: dict[int, Progress] = {}
-
-    def post(self, i: int, progress: Progress) -> None:
-        self.words[i] = progress
-
-    def take(self) -> list[tuple[int, Progress]]:
-        words, self.words = self.words, {}
-        return list(words.items())
-
-
-@dataclass(frozen=True)
-class _Recipe:
-    """A stream without its pixels: what it is cut from, by name where it has one."""
-
-    spec: StreamSpec
-    name: str
-    given: Any
-    seed: int
-    fingerprint: str
-
-    def cut(self) -> Stream:
-        stream = self.spec.cut(self.name, self.given, self.seed)
-        if stream.fingerprint != self.fingerprint:
-            raise BadInput(f"data set {stream.settings['data']!r} of that node differs from the one here")
-        return stream
-
-
-def _recipe(stream: Stream) -> _Recipe | Stream:
-    again = stream.reseed
-    spec = getattr(again.func, "__self__", None) if isinstance(again, functools.partial) else None
-    if not isinstance(again, functools.partial) or not isinstance(spec, StreamSpec):
-        return stream
-    name, given = again.args
-    return _Recipe(spec, name, given, stream.seed, stream.fingerprint)
-
-
-def _work(i: int, mailbox: Any, rest: Any, *packed: bytes) -> Any:
-    """A cell on a worker: its record, or why there is none."""
-    seed, device, reseed, code = rest
-    torch.set_num_threads(1)
-    last = -PATIENCE
-
-    def watch(progress: Progress) -> None:
-        nonlocal last
-        if time.monotonic() - last >= PATIENCE:
-            last = time.monotonic()
-            mailbox.post.remote(i, progress)
-
-    try:
-        if code != code_version():
-            raise BadInput("that node has another version of Holdfast")
-        method, stream, net, protocol = map(pickle.loads, packed)  # from the driver's memory, never from a disk
-        cut = stream.cut() if isinstance(stream, _Recipe) else stream
-        return Cell(method, cut, net, protocol, seed, device, reseed).run(watch)
-    except (RunFailed, BadInput) as error:
-        return str(error), None
-    except (Exception, SystemExit) as error:  # a bug in a user's method must not take the other cells down
-        return f"{type(error).__name__}: {error}", traceback.format_exc()
 
 
 @contextmanager
