@@ -12,7 +12,7 @@ from holdfast.data import as_dataset
 from holdfast.errors import BadInput, unknown
 from holdfast.methods import Learner, methods
 from holdfast.nets import nets
-from holdfast.protocols import Protocol, protocols
+from holdfast.protocols import Passing, Protocol, protocols
 from holdfast.settings import Count, Shelf, Whole, faults_in, hints, make
 from holdfast.streams import StreamSpec, streams
 from holdfast.sweeps import Cell, NetLike, own
@@ -63,7 +63,7 @@ def cells_of(asked: Asked, faults: list[str]) -> tuple[list[Cell], Execution]:
     cut = _streams(asked, given, execution.seeds[0], faults)
     net = _net(asked.net, given["net"], faults)
     protocol = _protocol(asked.protocol, given["protocol"], faults)
-    _check(learners, cut, net, faults)
+    _check(learners, cut, net, protocol, faults)
     with collected(faults):
         pick_device(asked.device)
     if faults or net is None or protocol is None:
@@ -140,7 +140,7 @@ def _place_settings(found: dict[str, type[Learner]], missing: list[str], given: 
     for name in given[""]:
         if name in fields:
             continue
-        places = [p for p, base in (("protocol", Protocol), ("stream", StreamSpec)) if name in hints(base)]
+        places = [p for p, base in (("protocol", Passing), ("stream", StreamSpec)) if name in hints(base)]
         who = f"method {next(iter(found))!r}" if len(found) == 1 and not missing else "these methods"
         if places:
             faults.append(f"unknown setting {name!r} of {who}; did you mean '{places[0]}.{name}'?")
@@ -198,7 +198,7 @@ def _protocol(name: str, values: dict[str, str], faults: list[str]) -> Protocol 
             name = "epochs"
         else:
             values = {k: v for k, v in values.items() if k != "epochs"}
-    return _made(protocols, Protocol, name, values, faults)
+    return _made(protocols, Passing, name, values, faults)
 
 
 def _net(word: str, values: dict[str, str], faults: list[str]) -> NetLike | None:
@@ -220,9 +220,15 @@ def _made(shelf: Shelf[Any], base: type | None, name: str, values: dict[str, str
     return None
 
 
-def _check(learners: Sequence[Learner], cut: Sequence[Stream], net: NetLike | None, faults: list[str]) -> None:
+def _check(
+    learners: Sequence[Learner],
+    cut: Sequence[Stream],
+    net: NetLike | None,
+    protocol: Protocol | None,
+    faults: list[str],
+) -> None:
     """Does the network fit the stream, and may the method run there? What is at fault already has a stand-in."""
-    usual = protocols.make("online", {})
+    usual = protocol or protocols.make("online", {})
     for stream in cut:
         for learner in learners or [methods.make("finetune", {})]:
             cell = Cell(learner, stream, nets.make("mlp", {}) if net is None else net, usual, 0, "cpu")

@@ -257,10 +257,10 @@ class _Planner:
         for choice in choices or [Choice({place: ready[place][0] for place in PLACES}, 0)]:
             if not all(id(point) in fine for point in choice.at.values()):
                 continue
-            three = tuple(id(self.thing(choice.at[place])) for place in ("method", "stream", "net"))
-            if three in seen:
+            these = tuple(id(self.thing(choice.at[place])) for place in PLACES)
+            if these in seen:
                 continue
-            seen.add(three)
+            seen.add(these)
             with self.collected(choice.at["method"].key), own.guarded("the network"):
                 self.cell(choice, "cpu").check()
 
