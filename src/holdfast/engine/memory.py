@@ -63,7 +63,8 @@ class Memory(Plain):
 
     def _rows(self, index: Tensor) -> Batch:
         index = index.to(self.y.device)
-        return Batch(self.x[index], self.y[index], self.task[index])
+        x, y, task = (column.index_select(0, index) for column in self.room)
+        return Batch(x, y, task)
 
     def _append(self, batch: Batch, index: slice = slice(None), room: int = 0) -> None:
         """More rows; where there is no place for them, it is made for `room` rows in all."""
