@@ -18,6 +18,7 @@ strength = [1, 10]
 [[method]]
 name = "finetune"
 """
+ONE = 'method = "ewc"\nstream = {tasks = 2, examples = 20}'  # the very cell of `run ewc TINY`
 
 
 @pytest.fixture
@@ -89,9 +90,13 @@ def test_stores_and_single_experiments_are_kept_apart(holdfast, here):
     (here / "a.toml").write_text(TOML)
     holdfast("sweep a.toml --jobs 1 --out store --quiet")
     holdfast("run ewc TINY --out one --quiet")
-    for command, word in (("run ewc TINY --out store", "store of sweeps"), ("sweep a.toml --out one", "not sweeps")):
-        done = holdfast(command)
-        assert done.code == 2 and len(done.complaints) == 1 and word in done.complaints[0]
+    (here / "one.toml").write_text(ONE)
+    for command, word in (("run ewc TINY --out store", "store of sweeps"), ("sweep one.toml --out one", "not sweeps")):
+        before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+        for fresh in ("", " --fresh"):
+            done = holdfast(command + fresh)
+            assert done.code == 2 and len(done.complaints) == 1 and word in done.complaints[0]
+            assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before
 
 
 def test_faults_of_file_and_command_are_told_together(holdfast, here):

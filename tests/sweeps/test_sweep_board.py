@@ -1,6 +1,7 @@
 """How far the cells are: counted from events, on a clock that cannot jump, and readable from another process."""
 
 import json
+import platform
 import subprocess
 import sys
 import time
@@ -92,7 +93,22 @@ def test_a_runner_that_was_killed_is_gone(cell, tmp_path):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"cells": 3}', '{"cells": [{"odd": 1}]}'])
+def test_one_sweep_of_a_store_is_not_taken_for_another(stream, tmp_path):
+    seen = []
+
+    def watch(event):
+        seen.append([read_board(tmp_path / "sweeps" / name) for name in ("first", "second")])
+
+    hf.sweep("finetune", stream, name="first", jobs=1, out=tmp_path)
+    hf.sweep(["finetune", "er"], stream, seeds=[1], name="second", jobs=1, out=tmp_path, watch=watch)
+    assert {(first.runner, len(first.rows), first.counts["done"]) for first, _ in seen} == {("none", 1, 1)}
+    assert {(second.runner, len(second.rows)) for _, second in seen} == {("running", 2)}
+
+
+HUGE = json.dumps({"cells": [], "host": platform.node(), "pid": 10**30, "born": None, "seconds": 1, "eta": 1})
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"cells": 3}', '{"cells": [{"odd": 1}]}', HUGE])
 def test_a_damaged_file_is_told(tmp_path, text):
     (tmp_path / "experiment.json").write_text("{}")
     (tmp_path / "progress.json").write_text(text)

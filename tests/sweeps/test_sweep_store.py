@@ -160,6 +160,9 @@ def test_an_experiment_may_come_back_to_its_folder(tmp_path):
             {"runs": [{"protocol": {"lr": 0.1}}, {"protocol": {"lr": 0.3}}]},
             r"runs\[1\]\.protocol\.lr was 0\.2, is now 0\.3",
         ),
+        ({"runs": [{"protocol": {"lr": 0.3}}]}, r"runs\[0\]\.protocol\.lr was 0\.1, is now 0\.3"),
+        ({"runs": [{"protocol": {"lr": 0.1}}]}, "the number of runs was 2, is now 1"),
+        ({"seeds": list(range(1000))}, r"seeds was \[0, 1\], is now \[0, 1, 2, [0-9, ]{87}\.\.\."),
         ({"more": True}, "more was null, is now true"),
         ({"cells": ["b"], "seeds": [1]}, r"seeds was \[0, 1\], is now \[1\]"),  # names of cells come last
         ({"cells": ["b"]}, r"cells\[0\] was \"a\", is now \"b\""),

@@ -59,6 +59,8 @@ def clear(folder: Path) -> None:
         clear(folder / TRIALS)
     if not (folder / "experiment.json").is_file():
         return
+    if (folder / "sweeps").is_dir():
+        raise BadInput(f"{folder} is a store of sweeps, which --fresh does not clear; choose another --out")
     for path in sorted(folder.iterdir(), key=lambda p: p.name == "experiment.json"):
         if not _is_ours(path.name) or path.name == LOCK:
             continue

@@ -60,7 +60,7 @@ def _run_kept(planned: Plan, ways: Ways, store: Path, output: Output) -> Compari
     homes = [store / "cells" / cell.name for cell in planned.cells]
 
     def work() -> Comparison:
-        if output.fresh and (store / "experiment.json").is_file():
+        if output.fresh and (store / "sweeps").is_dir():  # anything else is refused below, and must be left as it is
             for home in homes:
                 if home.is_dir() and not home.is_symlink():
                     shutil.rmtree(home)

@@ -154,7 +154,7 @@ def _write(board: Board, path: Path) -> None:
 
 def read_board(folder: Path) -> Snapshot:
     """How far the cells of an output folder are: as its runner says, or, where none is, as its cells say."""
-    experiment = read_experiment(folder)
+    names = read_experiment(folder).get("cells", [])
     home = cells_folder(folder).parent
     try:
         said = json.loads((home / FILE).read_text())
@@ -162,12 +162,17 @@ def read_board(folder: Path) -> Snapshot:
         alive = said["host"] != platform.node() or (_born(said["pid"]) == said["born"] and _exists(said["pid"]))
         seconds, eta = said["seconds"], said["eta"]
     except FileNotFoundError:
-        return Snapshot(tuple(_at_rest(name, home) for name in experiment.get("cells", [])), "none")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return Snapshot(tuple(_at_rest(name, home) for name in names), "none")
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise BadInput(f"{home / FILE} cannot be read: {type(error).__name__}: {error}") from error
+    if home.resolve() == folder.resolve():
+        names = list(rows)
+    elif not any(name in rows for name in names):  # another sweep of the store is run
+        return Snapshot(tuple(_at_rest(name, home) for name in names), "none")
     if alive:
-        return Snapshot(tuple(rows.values()), "running", seconds, eta)
-    return Snapshot(tuple(_at_rest(name, home, row.title) for name, row in rows.items()), "gone")
+        return Snapshot(tuple(rows.get(name) or _at_rest(name, home) for name in names), "running", seconds, eta)
+    title = {name: row.title for name, row in rows.items()}
+    return Snapshot(tuple(_at_rest(name, home, title.get(name)) for name in names), "gone")
 
 
 def titles(cells: Sequence[Cell]) -> list[str]:

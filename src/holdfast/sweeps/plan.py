@@ -158,7 +158,9 @@ class _Planner:
             given = list(range(fit(Whole, given))) if given <= LARGEST else None
         seeds = given if isinstance(given, list) else []
         if not seeds or not all(fits(Whole, seed) and not isinstance(seed, str) for seed in seeds):
-            self.faults.append(f"{key}: must be a number of seeds >= 1, or a list of whole numbers >= 0")
+            self.faults.append(
+                f"{key}: must be a number of seeds >= 1, at most {LARGEST}, or a list of whole numbers >= 0"
+            )
             return [0]
         return list(dict.fromkeys(fit(Whole, seed) for seed in seeds))
 

@@ -19,6 +19,7 @@ from holdfast.errors import BadInput, NotKept
 from holdfast.types import Record
 
 SCHEMA = 1
+LONGEST = 100  # characters of a value in a complaint
 LOCK = ".lock"
 TRIALS = "trials"  # a folder inside: the runs that chose settings, an output folder of their own
 OURS = (
@@ -211,7 +212,15 @@ def _first_difference(old: Any, new: Any, where: str = "") -> tuple[str, str, st
             if found:
                 return found
         return None
-    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        pairs = enumerate(zip(old, new, strict=True))
-        return next(filter(None, (_first_difference(a, b, f"{where}[{i}]") for i, (a, b) in pairs)), None)
-    return None if old == new else (where, json.dumps(old), json.dumps(new))
+    if isinstance(old, list) and isinstance(new, list):
+        in_words = [isinstance(item, dict) for item in (*old, *new)]
+        if len(old) == len(new) or all(in_words):
+            pairs = enumerate(zip(old, new, strict=False))
+            found = next(filter(None, (_first_difference(a, b, f"{where}[{i}]") for i, (a, b) in pairs)), None)
+            return found or (None if len(old) == len(new) else (f"the number of {where}", f"{len(old)}", f"{len(new)}"))
+    return None if old == new else (where, _short(old), _short(new))
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
