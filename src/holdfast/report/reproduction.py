@@ -238,9 +238,11 @@ def _row(cell: Mapping[str, Any]) -> Row:
 
 
 def _printed(published: float | None) -> str:
-    """As papers print it: at least two decimals, no more than it has."""
+    """As papers print it: counts as they are, else at least two decimals, no more than it has."""
     if published is None:
         return words.UNDEFINED
+    if isinstance(published, int):
+        return str(published)
     text = f"{published:.2f}" if abs(published) >= 1 or round(published, 2) == published else f"{published:.3f}"
     return ("0.00" if text == "-0.00" else text).replace("-", words.MINUS)
 
