@@ -101,7 +101,7 @@ td.best { font-weight: 650; }
 .shades .about { font-size: .76rem; font-weight: 400; }
 .shades .told { display: block; font-size: .74rem; font-weight: 600; }
 .shades td .half { color: inherit; }
-.shades td.gone { color: var(--quiet); }
+.shades td.gone { color: var(--quiet); white-space: normal; }
 .legend .label { font-weight: 500; }
 .notes { max-width: 52rem; margin: .9rem 0 0; padding-left: 1.2rem; color: var(--quiet); font-size: .88rem; }
 .legend .label, figcaption .label, summary .label { white-space: normal; overflow-wrap: anywhere; }

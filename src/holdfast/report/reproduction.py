@@ -183,8 +183,15 @@ def _legend(style: Mapping[str, plots.Style]) -> str:
 
 
 def _panel_legend(figures: Sequence[Mapping[str, Any]]) -> str:
+    drawn = {"course": ("time",), "tuning": ("alpha",), "waterfall": ("time", "alpha")}
     panels = [panel for figure in figures for panel in figure["panels"]]
-    names = dict.fromkeys(str(curve["name"]) for panel in panels for curve in panel["curves"])
+    names = dict.fromkeys(
+        str(curve["name"])
+        for figure in figures
+        for panel in figure["panels"]
+        for curve in panel["curves"]
+        if curve["over"] in drawn[str(figure["kind"])]
+    )
     said = [_name(name, courses.style_of(name).colour, courses.style_of(name).glyph) for name in names]
     if any(panel["baseline"] is not None for panel in panels):
         said.append(_name("baseline: one network trained on all parts together", plots.INK, "┅"))

@@ -36,7 +36,8 @@ def table(cells: Sequence[Cell]) -> str:
     rows = list(dict.fromkeys(str(cell["row"]) for cell in cells))
     columns = list(dict.fromkeys(str(cell["column"]) for cell in cells))
     places: dict[tuple[str, str], list[Cell]] = {}
-    for cell in cells:
+    printed = {str(c["metric"]) for c in cells if c["published"] is not None or c.get("threshold") is not None}
+    for cell in (cell for cell in cells if cell["metric"] in printed):  # what only we have stands in the full table
         places.setdefault((str(cell["row"]), str(cell["column"])), []).append(cell)
     by_column = all(len(_scenarios(cells, "column", name)) <= 1 for name in columns)
     head = "".join(f'<th scope="col">{escape(c)}{_beside(cells, "column", c, by_column)}</th>' for c in columns)
@@ -97,7 +98,7 @@ def _key(cells: Sequence[Cell]) -> str:
     metric = next(str(cell["metric"]) for cell in cells if cell.get("threshold") is not None)
     swatch = f"linear-gradient(90deg, {BLACK} 0 24%, rgb({DARKEST},{DARKEST},{DARKEST}) 24%, {WHITE} 100%)"
     said = " or ".join(f"{threshold:g}" for threshold in thresholds)
-    several = len({str(cell["metric"]) for cell in cells}) > 1
+    several = len({str(cell["metric"]) for cell in cells if cell["published"] is not None}) > 1
     return (
         f'<p class="scale"><span class="grey bar" style="background:{swatch}"></span> black: below the threshold of '
         f"{said}, forgetting; from there to white at 1{f', by {escape(metric)!s}' if several else ''}. Undecided where "

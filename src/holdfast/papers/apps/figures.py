@@ -108,22 +108,23 @@ def _figures(found: Found, title: str, shown: Shown) -> list[Figure]:
     made = []
     for emulated in (False, True):
         for kind in shown.kinds:
-            for name, panels in _grouped(found, shown, emulated, kind == "tuning"):
-                axis = "α" if kind == "tuning" else "epoch"
-                made.append(Figure(kind, f"{title}{name}{table4.said(emulated)}", [], axis, [], panels))
+            runs = {place: records for place, records in found.items() if place[2] == emulated}
+            if kind == "tuning":
+                runs = {place: records for place, records in runs.items() if place[1] == grid.IMM}
+            axis, over = ("α", ", merged at α") if kind == "tuning" else ("epoch", "")
+            for name, panels in _grouped(runs, shown, kind):
+                made.append(Figure(kind, f"{title}{name}{over}{table4.said(emulated)}", [], axis, [], panels))
     return made
 
 
-def _grouped(found: Found, shown: Shown, emulated: bool, merging: bool) -> Iterator[tuple[str, list[Panel]]]:
-    """Panels that belong together: a waterfall has one task of several data sets, or several tasks of one."""
+def _grouped(runs: Found, shown: Shown, kind: Kind) -> Iterator[tuple[str, list[Panel]]]:
+    """A waterfall has one task of several data sets, or several tasks of one; small multiples have everything."""
     groups: dict[str, list[Panel]] = {}
-    for (row, model, theirs), records in found.items():
-        if theirs != emulated or (merging and model != grid.IMM):
-            continue
+    for (row, model, _), records in runs.items():
         data, slt = row.split(", ")
-        several = len({m for _, m in shown.experiments}) > 1
-        group, name = (
-            (f", {model} on {slt}" if several else "", data) if shown.over == "data sets" else (f", {data}", slt)
-        )
+        if kind == "waterfall":
+            group, name = ("", data) if shown.over == "data sets" else (f", {data}", slt)
+        else:
+            group, name = "", f"{model} on {slt}, {data}"
         groups.setdefault(group, []).append(study.panel(name, records, "epoch"))
     yield from groups.items()
