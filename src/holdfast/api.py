@@ -40,7 +40,7 @@ from holdfast.sweeps import (
     write_text,
 )
 from holdfast.sweeps.board import posted
-from holdfast.sweeps.store import dumps
+from holdfast.sweeps.store import dumps, take_over
 from holdfast.types import Record, Stream
 
 if TYPE_CHECKING:
@@ -220,8 +220,12 @@ def run_cells(
     jobs: int | None = None,
     watch: Watcher | None = None,
     checkpoint_every: int | None = None,
+    source: Path | None = None,
 ) -> Comparison:
-    """Check all cells, run those that are not finished in `out`, and keep everything there."""
+    """Check all cells, run those that are not finished in `out`, and keep everything there.
+
+    What is finished in the output folder `source` is taken over.
+    """
     if wrong := _every_faults(checkpoint_every):
         raise BadInput(*wrong)
     alike = {(id(cell.method), id(cell.stream), id(cell.net)): cell for cell in reversed(cells)}
@@ -231,6 +235,8 @@ def run_cells(
         return _executed(cells, None, jobs, watch, checkpoint_every)
     with locked(out):
         claim(out, _experiment(cells))
+        if source is not None:
+            take_over((cell.name for cell in cells), source, out)
         comparison = _executed(cells, out, jobs, watch, checkpoint_every)
         if comparison.records:
             comparison.keep(out)
@@ -288,9 +294,9 @@ class Comparison:
         self, path: str | Path, title: str | None = None, reproduction: report.Reproduction | None = None
     ) -> Path:
         """Write the HTML report: one self-contained file."""
-        if not self.records:
-            raise RunFailed("no run finished, so there is nothing to report")
         runs = reproduction.runs if reproduction else {}
+        if not self.records and (runs or reproduction is None):
+            raise RunFailed("no run finished, so there is nothing to report")
         return report.write(
             self.records,
             Path(path),

@@ -30,6 +30,12 @@ def test_the_papers_partitions(name):
     assert hf.stream("slt", parts=name.lower()).tasks[0].classes == stream.tasks[0].classes
 
 
+def test_unpermuted_parts_are_equal_as_in_paper_003s_code():
+    stream = hf.stream("slt", parts="DP10-10", permute=False)
+    first, second = (task.test for task in stream.tasks)
+    assert torch.equal(first.raw(), second.raw()) and torch.equal(first.y, second.y) and first.transform is None
+
+
 def test_dp10_10_permutes_both_parts_each_its_own_way():
     stream = hf.stream("slt", parts="DP10-10", seed=1)
     original = hf.stream("split", tasks=1, seed=1).tasks[0].test

@@ -49,15 +49,18 @@ def perform(asked: Asked, output: Output, faults: Sequence[str] = ()) -> int:
     return FAILED if comparison.failures else 0
 
 
-def run_kept(cells: Sequence[Cell], execution: Execution, home: Path, output: Output) -> Comparison | None:
-    """Run the cells that are not finished in `home`, showing how far they are; None when interrupted."""
+def run_kept(
+    cells: Sequence[Cell], execution: Execution, home: Path, output: Output, source: Path | None = None
+) -> Comparison | None:
+    """Run the cells that are finished neither in `home` nor in `source`, showing how far they are; None when
+    interrupted."""
 
     def work() -> Comparison:
         if output.fresh:
             folder.clear(home)
         kept = {i for i, cell in enumerate(cells) if (home / "cells" / cell.name / "record.json").exists()}
         with shown(cells, kept, output.quiet) as watch:
-            return run_cells(cells, home, execution.jobs, watch, execution.checkpoint_every)
+            return run_cells(cells, home, execution.jobs, watch, execution.checkpoint_every, source)
 
     return alone(work, home)
 

@@ -14,6 +14,9 @@ def reproduce(
     seeds: Annotated[str | None, Option(metavar="N", help="How many seeds: 0 to N-1.")] = None,
     jobs: Annotated[str | None, Option(metavar="N", help="Processes at once.  [default: one per core]")] = None,
     out: Annotated[str | None, Option(metavar="DIR", help="Where results are kept.  [default: below runs/]")] = None,
+    source: Annotated[
+        str | None, Option("--from", metavar="DIR", help="Another output folder, whose finished runs are taken over.")
+    ] = None,
     fresh: Annotated[bool, Option("--fresh", help="Throw away what DIR holds and start over.")] = False,
     json: Annotated[bool, Option("--json", help="Print the cells as JSON, and nothing else.")] = False,
     quiet: Annotated[bool, Option("--quiet", help="Print nothing but errors.")] = False,
@@ -27,4 +30,4 @@ def reproduce(
 
     if id is None:
         return list_all(json)
-    return reproduce_one(id, scale, seeds, jobs, Output(out, fresh, json, quiet))
+    return reproduce_one(id, scale, seeds, jobs, Output(out, fresh, json, quiet), source)

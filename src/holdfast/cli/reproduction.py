@@ -57,7 +57,9 @@ def list_all(as_json: bool) -> int:
     return 0
 
 
-def reproduce_one(id: str, scale: str, seeds: str | None, jobs: str | None, output: Output) -> int:
+def reproduce_one(
+    id: str, scale: str, seeds: str | None, jobs: str | None, output: Output, source: str | None = None
+) -> int:
     """Run a recipe and set what was measured beside what was published."""
     found: list[str] = []
     recipe, size = None, Size()
@@ -69,11 +71,13 @@ def reproduce_one(id: str, scale: str, seeds: str | None, jobs: str | None, outp
             found += error.faults
     if output.out is not None:
         found += folder.faults(Path(output.out), output.fresh)
+    if source is not None and not (Path(source) / "experiment.json").is_file():
+        found.append(f"{source} is not an output folder of Holdfast: it has no experiment.json")
     if found or recipe is None:
         raise BadInput(*found)
     entries = recipe.entries(size.scale)
     numbers = range(size.seeds or recipe.seeds[size.scale])
-    home = folder.default([e.cell(0) for e in entries]) if output.out is None else Path(output.out)
+    home = Path(output.out or _default(recipe, entries))
     if output.fresh:
         folder.clear(home)
     choices = _choices(entries, size.jobs, home, output)
@@ -82,7 +86,13 @@ def reproduce_one(id: str, scale: str, seeds: str | None, jobs: str | None, outp
     chosen = [entry.chosen(choices) for entry in entries]
     entries = [entry for entry in chosen if entry is not None]
     cells = {cell.name: cell for entry in entries for cell in map(entry.cell, numbers)}
-    comparison = run_kept(list(cells.values()), Execution(jobs=size.jobs), home, replace(output, fresh=False))
+    comparison = run_kept(
+        list(cells.values()),
+        Execution(jobs=size.jobs),
+        home,
+        replace(output, fresh=False),
+        None if source is None else Path(source),
+    )
     if comparison is None:
         return INTERRUPTED
     by_place = _by_place(entries, numbers, comparison)
@@ -97,7 +107,7 @@ def reproduce_one(id: str, scale: str, seeds: str | None, jobs: str | None, outp
         runs={entry.cell(seed).name: entry.label for entry in entries for seed in numbers},
     )
     write_text(home / FILE, dumps(asdict(reproduction)))
-    if comparison.records:
+    if comparison.records or not cells:
         comparison.report(home / "report.html", f"{recipe.id}: {recipe.title}", reproduction)
     if output.json:
         print_json(asdict(reproduction))
@@ -119,6 +129,13 @@ def kept(home: Path) -> Reproduction | None:
     except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read: {error}") from error
     return Reproduction.read(values if isinstance(values, dict) else {})
+
+
+def _default(recipe: papers.Recipe, entries: list[papers.Entry]) -> Path:
+    """The folder of its runs, or one named after a table that has none."""
+    if entries:
+        return folder.default([entry.cell(0) for entry in entries])
+    return Path("runs") / recipe.id.replace("/", "-")
 
 
 def _given(scale: str, seeds: str | None, jobs: str | None) -> dict[str, str]:

@@ -68,14 +68,53 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A figure to draw: bars in groups, or lines over the tasks."""
+class Curve:
+    """One line of a panel: the mean over seeds at each x, and its 95% interval."""
 
-    kind: Literal["bars", "lines"]
+    name: str  # 'D1', 'D2', 'D1 ∪ D2'; of merged networks 'D1 ∪ D2, mean merge'
+    x: list[float]
+    mean: list[float | None]
+    low: list[float | None]
+    high: list[float | None]
+    over: Literal["time", "alpha"] = "time"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A place to look at on a panel's axis."""
+
+    x: float
+    text: str
+    curve: str = ""  # whose it is, and so its colour
+    over: Literal["time", "alpha"] = "time"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One experiment: accuracies while the parts of a stream are learned, and over α where networks are merged."""
+
+    title: str
+    scenario: str
+    curves: list[Curve]
+    begins: list[float] = field(default_factory=list)  # where each part's training begins, in time
+    baseline: float | None = None  # accuracy of one network trained on all parts together
+    marks: list[Mark] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure to draw. `bars` and `lines` have series over x; the others have panels.
+
+    `course`: accuracy over time, a panel per experiment. `waterfall`: the same in space, an experiment behind the
+    other. `tuning`: accuracy over α.
+    """
+
+    kind: Literal["bars", "lines", "course", "waterfall", "tuning"]
     title: str
     x: list[Any]
     axis: str
     series: list[Series]
+    panels: list[Panel] = field(default_factory=list)
 
 
 def series(name: str, records: Sequence[hf.Record], numbers: Callable[[hf.Record], Sequence[float | None]]) -> Series:
@@ -86,9 +125,23 @@ def series(name: str, records: Sequence[hf.Record], numbers: Callable[[hf.Record
     )
 
 
+def curve(name: str, runs: Sequence[Sequence[tuple[float, float]]], over: Literal["time", "alpha"] = "time") -> Curve:
+    """The points of each seed's run as one curve; x is the same in all of them."""
+    points = [hf.interval([accuracy for _, accuracy in at]) for at in zip(*runs, strict=True)]
+    x = [float(x) for x, _ in runs[0]]
+    return Curve(name, x, [p.mean for p in points], [p.low for p in points], [p.high for p in points], over)
+
+
+Place = tuple[str, str]  # row and column
+Forgets = Literal["forgetting", "none", "undecided"]
+
+
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """One table or figure. Published numbers come from the paper's data file, never from code."""
+    """One table or figure. Published numbers come from the paper's data file, never from code.
+
+    A cell may have a `threshold`: below it, a network has forgotten.
+    """
 
     id: str  # paper/table
     title: str
@@ -101,6 +154,8 @@ class Recipe:
     notes: tuple[str, ...] = ()  # what differs from the paper, and what was tried
     said: Mapping[Scale, str] = field(default_factory=dict)  # how large a scale is, against the paper
     figures: Callable[[Found], list[Figure]] | None = None
+    behind: Callable[[str, str], Sequence[Place]] = lambda row, column: ((row, column),)  # the entries of a cell
+    missing: Callable[[Scale], Mapping[Place, str]] = lambda scale: {}  # why a cell has no runs at this scale
 
 
 def published(paper: str, item: str) -> tuple[str, tuple[Mapping[str, Any], ...]]:
@@ -125,6 +180,7 @@ def judged(recipe: Recipe, found: Found, scale: Scale, entries: Sequence[Entry] 
     be within tolerance or out of it.
     """
     settings = {(entry.row, entry.column): entry.setting for entry in entries}
+    missing = recipe.missing(scale)
     cells = []
     for cell in recipe.published:
         place = (cell["row"], cell["column"], cell["metric"])
@@ -133,7 +189,8 @@ def judged(recipe: Recipe, found: Found, scale: Scale, entries: Sequence[Entry] 
         emulated = hf.interval(theirs).mean if theirs else None
         against = emulated if cell.get("judge") == "emulated" else mean
         tolerance = cell.get("tolerance")
-        setting = settings.get(place[:2], "")
+        behind = recipe.behind(*place[:2])
+        setting = missing.get(place[:2]) or next((settings[one] for one in behind if settings.get(one)), "")
         within = None
         if against is not None and tolerance is not None and cell["published"] is not None and not setting:
             within = abs(against - cell["published"]) <= tolerance + 1e-9
@@ -142,16 +199,32 @@ def judged(recipe: Recipe, found: Found, scale: Scale, entries: Sequence[Entry] 
                 **cell,
                 "tolerance": tolerance,
                 "setting": setting,
-                "scenario": next((scenario_of(found[key][0]) for key in found if key[:2] == place[:2]), None),
+                "scenario": next((scenario_of(found[key][0]) for key in found if key[:2] in behind), None),
                 "measured": mean,
                 "low": low,
                 "high": high,
                 "emulated": emulated,
                 "within": within,
+                "verdict": forgets(values, cell.get("threshold")),
                 "judged": bool(cell.get("judged", False)) and scale != "smoke",
             }
         )
     return cells
+
+
+def forgets(values: Sequence[float] | None, threshold: float | None) -> Forgets | None:
+    """Whether a network has forgotten: below the threshold, or undecided where the 95% interval contains it.
+
+    >>> forgets([0.1, 0.2, 0.1], 0.5), forgets([0.4, 0.6, 0.7], 0.5), forgets([0.95], 0.9)
+    ('forgetting', 'undecided', 'none')
+    """
+    if not values or threshold is None:
+        return None
+    mean, low, high = hf.interval(values)
+    assert mean is not None
+    if low is not None and high is not None and low <= threshold <= high:
+        return "undecided"
+    return "forgetting" if mean < threshold else "none"
 
 
 def scenario_of(record: hf.Record) -> str:

@@ -31,7 +31,7 @@ def html(
 
     `names` are labels of the records' own, e.g. their places in a table; `failures` says why a cell failed.
     """
-    arenas = table.arenas_of(records, names)
+    arenas = table.arenas_of(records, names) if records or reproduction is None else []  # a table without runs
     style = plots.styles(arenas)
     groups = [g for arena in arenas for g in arena]
     sections = [
@@ -57,13 +57,13 @@ def html(
             [_costs(arena, style) for arena in arenas if len(arena) > 1],
         ),
         parts.section("Audit", "What the run measured of itself; nothing here is declared.", _audit(groups, style)),
-        parts.section("Settings", "Every value, and who chose it from what.", [_settings(groups)]),
+        parts.section("Settings", "Every value, and who chose it from what.", [_settings(groups)] if groups else []),
     ]
     return page.PAGE.format(
         policy=page.POLICY,
         title=escape(title),
         style=page.STYLE,
-        header=_header(groups),
+        header=_header(groups) if groups else "",
         body="\n".join(sections),
         plotly=get_plotlyjs(),
         script=page.SCRIPT,

@@ -88,7 +88,20 @@ td.best { font-weight: 650; }
 .label { display: inline-block; max-width: 24rem; white-space: normal; overflow-wrap: break-word; font-weight: 600; }
 .glyph { display: inline-block; width: 1.1em; text-align: center; }
 .legend { display: flex; flex-wrap: wrap; gap: .15rem 1.2rem; margin: .4rem 0 .6rem; font-size: .88rem; }
-.pair.spaced { margin-bottom: 1.4rem; }
+.spaced { margin-bottom: 1.4rem; }
+.legend.small { margin: .2rem 0 .4rem; font-size: .8rem; color: var(--quiet); }
+.shades td, .shades thead th { text-align: center; padding: .35rem .45rem; }
+.shades tbody td { border-left: 1px solid var(--line); line-height: 1.3; }
+.shades thead th { white-space: normal; line-height: 1.3; }
+.shades .half { font-size: .76rem; }
+.shades.many td { padding: .35rem .1rem; font-size: .82rem; }
+.shades.many th { padding: .35rem .3rem; }
+.shades.many tbody th { padding-left: .8rem; }
+.many .told, .many .half, .many .about { font-size: .7rem; }
+.shades .about { font-size: .76rem; font-weight: 400; }
+.shades .told { display: block; font-size: .74rem; font-weight: 600; }
+.shades td .half { color: inherit; }
+.shades td.gone { color: var(--quiet); white-space: normal; }
 .legend .label { font-weight: 500; }
 .notes { max-width: 52rem; margin: .9rem 0 0; padding-left: 1.2rem; color: var(--quiet); font-size: .88rem; }
 .legend .label, figcaption .label, summary .label { white-space: normal; overflow-wrap: anywhere; }
@@ -132,6 +145,6 @@ SCRIPT = """\
 for (const place of document.querySelectorAll(".plot")) {
   const figure = JSON.parse(place.querySelector("script").textContent);
   place.replaceChildren();
-  Plotly.newPlot(place, figure.data, figure.layout, {responsive: true, displayModeBar: false});
+  Plotly.newPlot(place, figure.data, figure.layout, {responsive: true, displayModeBar: false, scrollZoom: false});
 }
 """

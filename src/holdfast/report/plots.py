@@ -107,7 +107,7 @@ def heat_map(group: Group) -> go.Figure:
     if whole and tasks > 1:
         path = "M1.5,0.5" + "".join(f"V{i + 0.5}H{i + 1.5}" for i in range(1, tasks))
         figure.add_shape(type="path", path=path, line={"color": INK, "width": 1.5})
-    _lay_out(figure, height=60 + (26 * rows if rows <= NUMBERS_UP_TO else 13 * rows))
+    lay_out(figure, height=60 + (26 * rows if rows <= NUMBERS_UP_TO else 13 * rows))
     figure.update_xaxes(
         tickvals=task_ticks(tasks),
         title_text="task",
@@ -147,11 +147,11 @@ def cost(arena: Sequence[Group], metric: str, styles: dict[str, Style]) -> go.Fi
             error_y=None if accuracy.half is None else {"array": [accuracy.half], "width": 3, "thickness": 1.2},
             mode="markers",
             marker={"color": style.colour, "symbol": style.symbol, "size": 11},
-            name=_plain(g.label),
+            name=plain(g.label),
             text=[f"{words.spread(accuracy, 'acc')}, {words.number(spent.mean, metric)}"],
             hovertemplate="%{fullData.name}<br>%{text}<extra></extra>",
         )
-    _lay_out(figure, height=270)
+    lay_out(figure, height=270)
     figure.update_xaxes(title_text=COST_AXES[metric], type="log")
     if costs:
         low, high, ticks = _log_ticks(min(costs), max(costs))
@@ -183,7 +183,7 @@ def _over_tasks(
             continue
         style = styles[g.label]
         if not g.mixed:
-            _add_band(figure, x, points, style)
+            add_band(figure, x, points, style)
         lines.append(
             go.Scatter(
                 x=x,
@@ -191,13 +191,13 @@ def _over_tasks(
                 mode="lines" if g.mixed else "lines+markers",
                 line={"color": style.colour, "width": 2, "dash": "dash" if g.mixed else "solid"},
                 marker={"symbol": style.symbol, "size": 7},
-                name=_plain(g.label),
+                name=plain(g.label),
                 text=[words.spread(p, "acc") for p in points],
                 hovertemplate="%{fullData.name}<br>after task %{x}: %{text}<extra></extra>",
             )
         )
     figure.add_traces(lines)
-    _lay_out(figure, height=320)
+    lay_out(figure, height=320)
     tasks = max(len(g.first.tasks) for g in arena)
     figure.update_xaxes(title_text="after task", tickvals=task_ticks(tasks), range=[0.8, tasks + 0.2])
     figure.update_yaxes(title_text="accuracy", range=[0, 1.03])
@@ -217,8 +217,8 @@ def reproduced(spec: Mapping[str, Any], styles: Mapping[str, Style]) -> go.Figur
         style, name = styles[str(series["name"])], str(series["name"])
         points = [Interval(*point) for point in zip(*(series[k] for k in ("mean", "low", "high")), strict=True)]
         told = {
-            "name": _plain(name),
-            "text": [f"{words.spread(p, 'acc')}<br>{_plain(str(series['scenario']))}" for p in points],
+            "name": plain(name),
+            "text": [f"{words.spread(p, 'acc')}<br>{plain(str(series['scenario']))}" for p in points],
             "hovertemplate": "%{fullData.name}<br>%{x}: %{text}<extra></extra>",
         }
         y = [p.mean for p in points]
@@ -226,19 +226,19 @@ def reproduced(spec: Mapping[str, Any], styles: Mapping[str, Style]) -> go.Figur
             error = {"array": [p.half or 0.0 for p in points], "visible": any(p.half for p in points), "width": 2}
             figure.add_bar(x=x, y=y, marker={"color": style.colour}, error_y=error, textposition="none", **told)
         else:
-            _add_band(figure, x, points, style)
+            add_band(figure, x, points, style)
             marker = {"symbol": style.symbol, "size": 7}
             figure.add_scatter(
                 x=x, y=y, mode="lines+markers", line={"color": style.colour, "width": 2}, marker=marker, **told
             )
-    _lay_out(figure, height=320)
+    lay_out(figure, height=320)
     if spec["kind"] == "bars":
         figure.update_layout(barmode="group", bargap=0.18, bargroupgap=0.08)
         figure.update_yaxes(zeroline=True, zerolinecolor=INK, zerolinewidth=1)
     else:
         figure.update_xaxes(tickvals=task_ticks(len(x)))
         figure.update_yaxes(range=[0, 1.03])
-    figure.update_xaxes(title_text=_plain(str(spec["axis"])))
+    figure.update_xaxes(title_text=plain(str(spec["axis"])))
     figure.update_yaxes(title_text="accuracy")
     return figure
 
@@ -252,7 +252,7 @@ def task_ticks(tasks: int) -> list[int]:
     return [1, *between, tasks]
 
 
-def _add_band(figure: go.Figure, x: list[int], points: list[Interval], style: Style) -> None:
+def add_band(figure: go.Figure, x: list[int], points: list[Interval], style: Style) -> None:
     low = [p.low for p in points if p.low is not None]
     high = [p.high for p in points if p.high is not None]
     if len(low) < len(x):
@@ -268,7 +268,7 @@ def _add_band(figure: go.Figure, x: list[int], points: list[Interval], style: St
     )
 
 
-def _lay_out(figure: go.Figure, height: int) -> None:
+def lay_out(figure: go.Figure, height: int) -> None:
     axis = {
         "gridcolor": FAINT,
         "zeroline": False,
@@ -314,6 +314,6 @@ def _short(accuracy: float) -> str:
     return text[1:] if text.startswith("0") else text
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """plotly reads tags in its texts; a label has none."""
     return html.escape(text)

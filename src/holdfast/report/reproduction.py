@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.errors import BadInput
 from holdfast.metrics import METRICS
-from holdfast.report import parts, plots, words
+from holdfast.report import courses, parts, plots, shades, words
 
 COLUMNS = ("published", "measured", "authors' way", "within tolerance?")
 
@@ -24,7 +24,7 @@ class Reproduction:
     cells: Sequence[Mapping[str, Any]]  # a published number each, or one that only we have
     notes: Sequence[str] = ()  # what differs from the paper
     choices: Sequence[Mapping[str, Any]] = ()  # settings chosen on validation data: place, seconds, flops, trials
-    figures: Sequence[Mapping[str, Any]] = ()  # title, kind (bars or lines), x, axis, series
+    figures: Sequence[Mapping[str, Any]] = ()  # title, kind, axis; x and series, or panels
     runs: Mapping[str, str] = field(default_factory=dict)  # folder of a cell -> what the report calls it
 
     @classmethod
@@ -64,11 +64,16 @@ def section(reproduction: Reproduction) -> str:
     """The part of the report that answers: was it reproduced?"""
     lead = f"{reproduction.id} at scale {reproduction.scale}: {reproduction.title}."
     pieces = [_finding(reproduction)]
-    if reproduction.figures:
-        style = plots.series_styles(reproduction.figures)
-        drawn = "".join(_figure(figure, style) for figure in reproduction.figures)
+    paneled = [figure for figure in reproduction.figures if figure.get("panels")]
+    plain = [figure for figure in reproduction.figures if not figure.get("panels")]
+    if plain:
+        style = plots.series_styles(plain)
+        drawn = "".join(_figure(figure, style) for figure in plain)
         pieces += [_legend(style), f'<div class="pair spaced">{drawn}</div>']
-    pieces += [_cells(reproduction), _notes(reproduction.notes)]
+    if paneled:
+        pieces += [_panel_legend(paneled), *map(_panels, paneled)]
+    shaded = shades.table(reproduction.cells)
+    pieces += [shaded, _folded(reproduction) if shaded else _cells(reproduction), _notes(reproduction.notes)]
     if reproduction.choices:
         pieces += ["<h3>Chosen on validation data</h3>", _choices(reproduction.choices)]
     return parts.section("Published and measured", lead, [piece for piece in pieces if piece])
@@ -83,6 +88,12 @@ def _finding(reproduction: Reproduction) -> str:
         f'<p class="finding"><b>{within} of {len(judged)}</b> judged numbers are within their tolerance; the others of '
         "the table are shown, not judged.</p>"
     )
+
+
+def _folded(reproduction: Reproduction) -> str:
+    """Every number with its verdict, below a table that already shows them."""
+    found = f"All {len(reproduction.cells)} numbers, with their tolerances"
+    return f"<details><summary>{found}</summary>{_cells(reproduction)}</details>"
 
 
 def _cells(reproduction: Reproduction) -> str:
@@ -140,13 +151,60 @@ def _figure(spec: Mapping[str, Any], style: Mapping[str, plots.Style]) -> str:
     return f"<figure>{caption}{parts.figure(plots.reproduced(spec, style), title)}</figure>"
 
 
-def _legend(style: Mapping[str, plots.Style]) -> str:
-    names = " ".join(
-        f'<span><span class="glyph" style="color:{look.colour}" aria-hidden="true">{look.glyph}</span> '
-        f'<span class="label">{escape(name)}</span></span>'
-        for name, look in style.items()
+def _panels(spec: Mapping[str, Any]) -> str:
+    """A figure with panels: small multiples, or one waterfall of all of them."""
+    title, axis, panels = str(spec["title"]), str(spec["axis"]), spec["panels"]
+    if spec["kind"] == "waterfall":
+        said = "; ".join(dict.fromkeys(str(panel["scenario"]) for panel in panels))
+        caption = f"<figcaption>{escape(title)}{_half(f'{said}. Drag to turn.')}</figcaption>"
+        return f'<figure class="spaced">{caption}{parts.figure(courses.waterfall(panels, axis), title)}</figure>'
+    draw, over = (courses.tuning, "alpha") if spec["kind"] == "tuning" else (courses.course, "time")
+    drawn = "".join(
+        f"<figure><figcaption>{escape(str(panel['title']))}{_half(str(panel['scenario']))}</figcaption>"
+        + parts.figure(draw(panel, axis), f"{title}, {panel['title']}")
+        + f"{_marks(courses.marks(panel, over))}</figure>"
+        for panel in panels
     )
-    return f'<p class="legend">{names}</p>'
+    return f'<h3>{escape(title)}</h3><div class="grid spaced">{drawn}</div>'
+
+
+def _marks(marks: Sequence[Mapping[str, Any]]) -> str:
+    """What the dotted lines of a panel mean."""
+    said = " ".join(
+        f'<span><span class="glyph" style="color:{courses.colour_of(mark)}" aria-hidden="true">┊</span> '
+        f"{escape(str(mark['text']))}</span>"
+        for mark in marks
+    )
+    return f'<p class="legend small">{said}</p>' if said else ""
+
+
+def _legend(style: Mapping[str, plots.Style]) -> str:
+    return f'<p class="legend">{" ".join(_name(name, look.colour, look.glyph) for name, look in style.items())}</p>'
+
+
+def _panel_legend(figures: Sequence[Mapping[str, Any]]) -> str:
+    drawn = {"course": ("time",), "tuning": ("alpha",), "waterfall": ("time", "alpha")}
+    panels = [panel for figure in figures for panel in figure["panels"]]
+    names = dict.fromkeys(
+        str(curve["name"])
+        for figure in figures
+        for panel in figure["panels"]
+        for curve in panel["curves"]
+        if curve["over"] in drawn[str(figure["kind"])]
+    )
+    said = [_name(name, courses.style_of(name).colour, courses.style_of(name).glyph) for name in names]
+    if any(panel["baseline"] is not None for panel in panels):
+        said.append(_name("baseline: one network trained on all parts together", plots.INK, "┅"))
+    if any(figure["kind"] == "course" for figure in figures):
+        said.append(_name("grey background: retraining", courses.GREY, "■"))
+    return f'<p class="legend">{" ".join(said)}</p>'
+
+
+def _name(name: str, colour: str, glyph: str) -> str:
+    return (
+        f'<span><span class="glyph" style="color:{colour}" aria-hidden="true">{glyph}</span> '
+        f'<span class="label">{escape(name)}</span></span>'
+    )
 
 
 def _choices(choices: Sequence[Mapping[str, Any]]) -> str:
@@ -187,9 +245,11 @@ def _row(cell: Mapping[str, Any]) -> Row:
 
 
 def _printed(published: float | None) -> str:
-    """As papers print it: at least two decimals, no more than it has."""
+    """As papers print it: counts as they are, else at least two decimals, no more than it has."""
     if published is None:
         return words.UNDEFINED
+    if isinstance(published, int):
+        return str(published)
     text = f"{published:.2f}" if abs(published) >= 1 or round(published, 2) == published else f"{published:.3f}"
     return ("0.00" if text == "-0.00" else text).replace("-", words.MINUS)
 

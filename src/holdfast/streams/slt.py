@@ -48,6 +48,7 @@ class SLT(StreamSpec):
     """
 
     parts: str = "D5-5a"  # a task of the papers, or the number of classes of each part: d2-2-2-2-2
+    permute: bool = True  # the pixels of dp parts; no: they stay in place, as in paper 003's code, and parts are equal
 
     def faults(self, data: DataSet) -> list[str]:
         sizes = _sizes(self.parts)
@@ -70,7 +71,7 @@ class SLT(StreamSpec):
         plans = []
         for t, classes in enumerate(self._parts(sizes, seed)):
             source = tuple(chosen[c] for c in classes)
-            transform = permutation(data, seed, t) if self._permutes() else None
+            transform = permutation(data, seed, t) if self._permutes() and self.permute else None
             name = f"D{t + 1}: classes " + " ".join(data.classes[c] for c in source)
             own = tuple(range(len(source))) if scenario == "domain" else tuple(place[c] for c in source)
             plans.append(Plan(name, source, own, transform))

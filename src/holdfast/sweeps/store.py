@@ -7,7 +7,7 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -106,6 +106,14 @@ def read_cells(folder: Path) -> dict[str, Record]:
         raise BadInput(f"{folder} has no finished cells yet")
     in_order = sorted(finished, key=lambda cell: order.get(cell.name, len(order)))
     return {cell.name: read_record(cell) for cell in in_order}
+
+
+def take_over(names: Iterable[str], source: Path, folder: Path) -> None:
+    """Copy those of these cells that are finished in another output folder and not in this one."""
+    for name in names:
+        there, here = cells_folder(source) / name, folder / "cells" / name
+        if (there / "record.json").exists() and not (here / "record.json").exists():
+            write_record(read_record(there), here)
 
 
 def read_experiment(folder: Path) -> dict[str, Any]:

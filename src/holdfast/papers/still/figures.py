@@ -1,0 +1,61 @@
+"""Figures 2 to 5: the best runs of EWC and D-fc over time, realistic evaluation."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from holdfast.papers import study
+from holdfast.papers.base import Entry, Figure, Found, Recipe, Scale, published
+from holdfast.papers.still import mnist, table4
+
+SHOWN = {
+    "figure2": ("EWC", study.NINE),
+    "figure3": ("EWC", study.FIVE),
+    "figure4": ("D-fc", study.NINE),
+    "figure5": ("D-fc", study.FIVE),
+}
+
+
+def recipes() -> list[Recipe]:
+    return [_recipe(item, row, slts) for item, (row, slts) in SHOWN.items()]
+
+
+def _recipe(item: str, row: str, slts: tuple[str, ...]) -> Recipe:
+    title, _ = published("still", item)
+    _, cells = published("still", "table4")
+    each = {"EWC": 20, "D-fc": 5}[row]
+    return Recipe(
+        f"still/{item}",
+        title,
+        {"smoke": ("digits",), "laptop": ("mnist",), "full": ("mnist",)},
+        {"smoke": 0.1, "laptop": each * len(slts), "full": 6 * each * len(slts)},
+        partial(_entries, row=row, slts=slts),
+        table4.measured,
+        tuple(cell for cell in cells if cell["row"] == row and cell["column"] in slts),
+        seeds={"smoke": 1, "laptop": 1, "full": 1},
+        said=mnist.SAID,
+        notes=(
+            "The runs are those of still/table4, and its numbers stand here for the panels: with --from and its "
+            "output folder none is run again.",
+            *mnist.NOTES[:1],
+            *(mnist.NOTES[2:3] if row == "EWC" else ()),
+        ),
+        figures=partial(_figures, title=title, row=row, slts=slts),
+        missing=mnist.missing,
+    )
+
+
+def _entries(scale: Scale, row: str, slts: tuple[str, ...]) -> list[Entry]:
+    """With what stands for the authors' runs: fc for D-fc, which they started without dropout."""
+    rows = ("D-fc", "fc") if row == "D-fc" else (row,)
+    return mnist.entries(scale, table4.PROTOCOL, rows, slts)
+
+
+def _figures(found: Found, title: str, row: str, slts: tuple[str, ...]) -> list[Figure]:
+    made = []
+    theirs = (row, True) if row in study.EMULATED else ("fc", False)
+    for (name, emulated), said in (((row, False), ""), (theirs, ", authors’ way")):
+        panels = [study.panel(slt, found[name, slt, emulated]) for slt in slts if (name, slt, emulated) in found]
+        if panels:
+            made.append(Figure("course", f"{title}{said}", [], "step", [], panels))
+    return made

@@ -1,0 +1,245 @@
+"""Recipes of papers 003 and 004: what they run, how they read a record, and what they draw."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+import holdfast as hf
+from holdfast import papers
+from holdfast.cli import main
+from holdfast.papers import study
+from holdfast.papers.apps import grid, table1
+from holdfast.papers.apps import table3 as apps3
+from holdfast.papers.apps import table4 as apps4
+from holdfast.papers.apps import table5 as apps5
+from holdfast.papers.still import mnist
+from holdfast.papers.still import table3 as still3
+from holdfast.papers.still import table4 as still4
+
+
+@pytest.fixture(scope="module")
+def some_record() -> hf.Record:
+    """A real record, for everything that a hand-made study leaves alone."""
+    return hf.run("finetune", hf.stream("slt", parts="D9-1a", examples=20), seed=0)
+
+
+def handmade(
+    record: hf.Record, courses: dict, blends: list | None = None, chosen: int = 1, stop: int = 10
+) -> hf.Record:
+    """`courses`: trial -> (task, {test set: accuracies at steps 0, 10, 20})."""
+    trials = [
+        {"trial": n, "task": t, "began_from": None if t in (0, None) else 0, "settings": {}, "stop": stop if t else 20,
+         "chosen": t == 0 or n == chosen}
+        for n, (t, _) in courses.items()
+    ]  # fmt: skip
+    curves = [
+        {"trial": n, "step": 10 * i, "task": task, "accuracy": q}
+        for n, (_, tests) in courses.items() for task, qs in tests.items() for i, q in enumerate(qs)
+    ]  # fmt: skip
+    made = {"trials": trials, "curves": curves, **({"blends": blends} if blends else {})}
+    protocol = {**record.protocol, "name": "realistic", "epochs": 10}
+    return dataclasses.replace(record, study=made, protocol=protocol)
+
+
+COURSES = {
+    0: (0, {0: [0.1, 0.9, 0.95], None: [0.1, 0.9, 0.95]}),
+    1: (1, {0: [0.95, 0.5, 0.1], 1: [0.0, 0.98, 0.985], None: [0.86, 0.55, 0.19]}),  # chosen on validation rows
+    2: (1, {0: [0.95, 0.9, 0.8], 1: [0.0, 0.5, 0.99], None: [0.86, 0.87, 0.82]}),
+    3: (None, {0: [0.9], 1: [0.9], None: [0.97]}),
+}
+
+
+def test_realistic_is_read_where_it_stopped_and_as_the_authors_read_it(some_record):
+    found = {("fc", "D9-1a", False): [handmade(some_record, COURSES)]}
+    assert still4.measured(found, "fc", "D9-1a", "", False) == [0.55]  # the chosen retraining at step 10
+    # 0.999 of the best on D2: step 20 of both; of the two, the one with more on the union
+    assert still4.measured(found, "fc", "D9-1a", "", True) == [0.82]
+    assert still4.measured(found, "D-fc", "D9-1a", "", True) == [0.82]  # started without dropout: fc's runs
+    assert still4.measured(found, "D-fc", "D9-1a", "", False) is None
+
+
+def test_dp10_10_is_read_as_the_authors_scored_it(some_record):
+    found = {("fc", "DP10-10", False): [handmade(some_record, COURSES)]}
+    assert still3.measured(found, "fc", "DP10-10", "", False) == [0.87]
+    assert still3.measured(found, "fc", "DP10-10", "", True) == [0.95]  # D1's own accuracy at its best
+    assert still4.measured(found, "fc", "DP10-10", "", True) == [0.95]
+
+
+def test_the_authors_own_runs_are_read_where_there_are_any(some_record):
+    other = {**COURSES, 1: (1, {0: [0.9, 0.9, 0.9], 1: [0.9, 0.9, 0.9], None: [0.9, 0.9, 0.9]})}
+    mine, theirs = handmade(some_record, COURSES), handmade(some_record, other)
+    found = {("EWC", "D9-1a", False): [mine], ("EWC", "D9-1a", True): [theirs]}
+    assert still3.measured(found, "EWC", "D9-1a", "", False) == [0.87]
+    assert still3.measured(found, "EWC", "D9-1a", "", True) == [0.9]
+
+
+def test_best_and_last_are_the_lowest_over_the_tasks_of_a_type(some_record):
+    worse = {**COURSES, 1: (1, {0: [0.5, 0.5, 0.5], 1: [0.5, 0.5, 1.0], None: [0.5, 0.6, 0.4]})}
+    found = {
+        ("MNIST, D9-1a", "FC", False): [handmade(some_record, COURSES)],
+        ("MNIST, D9-1b", "FC", False): [handmade(some_record, worse)],
+    }
+    place = ("MNIST, D9-1", "FC")
+    assert apps3._measured(found, *place, "best", False) == [0.6]
+    assert apps3._measured(found, *place, "last", False) == [0.19]  # each minimum by itself
+    assert apps5._measured(found, *place, "baseline", False) == [0.97]
+    assert apps5._measured(found, *place, "Ω_all", False) == [pytest.approx(0.6 / 0.97)]
+    assert apps3._measured(found, "MNIST, D5-5", "FC", "best", False) is None
+
+
+def blends(mean: list[float], mode: list[float]) -> list[dict]:
+    return [
+        {"after_task": 1, "merge": merge, "alpha": i / 4, "task": task, "accuracy": q}
+        for merge, qs in (("mean", mean), ("mode", mode)) for i, q in enumerate(qs) for task in (0, 1)
+    ]  # fmt: skip
+
+
+def test_imm_is_read_at_the_best_alpha_and_at_the_share(some_record):
+    first = handmade(some_record, COURSES, blends([0.2, 0.5, 0.8, 0.5, 0.2], [0.2, 0.6, 0.7, 0.9, 0.2]))
+    second = handmade(some_record, COURSES, blends([0.3, 0.7, 0.6, 0.5, 0.2], [0.2, 0.8, 0.7, 0.6, 0.2]))
+    assert study.share(first) == 0.5  # 20 examples each
+    found = {("MNIST, D9-1a", "wtIMM", False): [first], ("MNIST, D9-1b", "wtIMM", False): [second]}
+    place = ("MNIST, D9-1",)
+    read = {m: apps4.measured(found, "wtIMM mode", *place, m, False) for m in ("best", *_EXTRA)}
+    assert read["best"] == pytest.approx([0.8]) and read[apps4.SHARED] == pytest.approx([0.7])
+    assert read[apps4.GAIN] == pytest.approx([0.2]) and read[apps4.AWAY] == [0.25]
+    assert apps4.measured(found, "wtIMM mean", *place, "best", False) == pytest.approx([0.7])
+
+
+_EXTRA = (apps4.SHARED, apps4.GAIN, apps4.AWAY)
+
+
+def test_a_panel_shows_the_chosen_path_over_time(some_record):
+    made = study.panel("D9-1a", [handmade(some_record, COURSES), handmade(some_record, COURSES)])
+    by_name = {curve.name: curve for curve in made.curves}
+    assert list(by_name) == ["D1", "D2", "D1 ∪ D2"] and made.begins == [0, 20] and made.baseline == 0.97
+    assert by_name["D1"].x == [0, 10, 20, 20, 30, 40] and by_name["D1"].mean[-1] == pytest.approx(0.1)
+    assert by_name["D1 ∪ D2"].mean == pytest.approx([0.86, 0.55, 0.19]) and by_name["D1"].low[0] is not None
+    assert made.marks[0].x == 30 and "on average" in made.marks[0].text
+    epochs = study.panel("D9-1a", [handmade(some_record, COURSES)], "epoch")
+    assert epochs.begins == [0, 10] and max(epochs.curves[1].x) == 20
+
+
+def test_a_panel_of_merged_networks_marks_the_best_alpha(some_record):
+    mean, mode = [0.2, 0.5, 0.8, 0.5, 0.2], [0.2, 0.6, 0.7, 0.9, 0.2]
+    made = study.panel("MNIST", [handmade(some_record, COURSES, blends(mean, mode))])
+    assert [c.name for c in made.curves] == ["D1", "D2", "D1 ∪ D2, mean merge", "D1 ∪ D2, mode merge"]
+    assert [(mark.x, mark.over) for mark in made.marks] == [(0.5, "alpha"), (0.5, "alpha"), (0.75, "alpha")]
+    assert "accuracy 0.900 (at the share: 0.700)" in made.marks[2].text
+    assert made.curves[0].x == [0, 10, 20]  # its own network, while it was trained
+
+
+def test_a_stream_of_three_parts_has_a_panel_too(some_record):
+    stream = hf.stream("slt", parts="d4-3-3", val=0.2)
+    small = {"layers": (1,), "sizes": (8,), "lr": (0.01,), "later_lr": (0.01,), "steps": 4, "score_every": 2}
+    record = hf.run("finetune", stream, protocol=hf.protocol("application", **small), seed=0)
+    made = study.panel("three", [record])
+    assert [c.name for c in made.curves] == ["D1", "D2", "D3", "D1 ∪ D2 ∪ D3"] and made.begins == [0, 4, 8]
+
+
+def test_what_needs_another_training_is_an_entry_of_its_own():
+    entries = mnist.entries("smoke", "realistic")
+    emulated = [entry for entry in entries if entry.emulated]
+    assert {entry.row for entry in emulated} == {"EWC"} and len(emulated) == len(study.SMOKE)
+    (theirs,) = [entry for entry in emulated if entry.column == "D5-5a"]
+    assert (theirs.protocol.optimiser, theirs.protocol.test_batch, theirs.net.init) == ("adam", 100, "tenth")
+    assert theirs.protocol.reset_optimiser and theirs.method.strength == "1/lr"
+    permuted = [e for e in apps3.entries("smoke") if "DP10-10" in e.row]
+    assert {e.emulated for e in permuted} == {True, False}
+    assert all(e.stream.settings["permute"] != e.emulated for e in permuted)
+
+
+def test_laptop_has_004s_lengths_and_six_topologies():
+    if not _have("mnist"):
+        pytest.skip("MNIST is not here")
+    entries = {(e.row, e.column): e for e in papers.find("still/table4").entries("laptop") if not e.emulated}
+    assert {column for row, column in entries if row == "fc"} == set(study.SLTS)
+    assert (entries["fc", "D5-5a"].protocol.steps, entries["EWC", "D5-5a"].protocol.steps) == (1500, 2500)
+    assert len(entries["fc", "D5-5a"].protocol.topologies()) == 6 and entries["fc", "D5-5a"].protocol.lr == (0.001,)
+    thin = {(e.row, e.column): e for e in papers.find("still/table3").entries("laptop")}
+    assert thin["fc", "D5-5a"].protocol.topologies() == [(800, 800), (800, 800, 800)]
+    full = papers.find("still/table4").entries("full")
+    assert len(full[0].protocol.topologies()) == 36 and {e.column for e in full if e.row == "D-conv"} == set(study.SLTS)
+
+
+def test_figures_have_the_same_cells_as_the_tables():
+    for table, figures in (
+        ("still/table4", [f"still/figure{n}" for n in (2, 3, 4, 5)]),
+        ("apps/table3", ["apps/figure2"]),
+    ):
+        there = {entry.cell(0).name for entry in papers.find(table).entries("smoke")}
+        for figure in figures:
+            assert {entry.cell(0).name for entry in papers.find(figure).entries("smoke")} <= there, figure
+
+
+def test_absent_data_sets_are_listed_never_dropped():
+    recipe = papers.find("apps/table3")
+    assert grid.ABSENT == ("Devanagari", "EMNIST", "Fruits 360", "MADBase", "NotMNIST")
+    cells = papers.judged(recipe, {}, "laptop")
+    absent = [c for c in cells if c["setting"] == "data set absent"]
+    assert len(absent) == 5 * 3 * 6 * 2 and all(c["measured"] is None for c in absent)
+    assert {c["row"].split(",")[0] for c in cells if c["setting"] == "not run at laptop"} >= {"CIFAR10", "SVHN"}
+    assert any("Devanagari, EMNIST" in note for note in recipe.notes) and "not run" in recipe.said["laptop"]
+
+
+def test_thresholds_are_003s():
+    thresholds = {c["column"]: c["threshold"] for c in papers.find("still/table4").published}
+    assert thresholds["D5-5a"] == thresholds["DP10-10"] == 0.5 and thresholds["D9-1c"] == 0.9
+    shaded = [c for c in papers.find("apps/table3").published if "threshold" in c]
+    assert {c["metric"] for c in shaded} == {"best"} and len(shaded) == 162
+
+
+def test_properties_are_counted_where_the_data_are(monkeypatch):
+    monkeypatch.setitem(grid.DATA, "MNIST", "digits")
+    monkeypatch.setitem(grid.DATA, "SVHN", None)
+    table1._task.cache_clear()
+    try:
+        assert table1._measured({}, "MNIST", "image", "width", False) == [8.0]
+        task = hf.stream("permuted", tasks=2).tasks[0]
+        assert table1._measured({}, "MNIST", "train", "elements", False) == [float(len(task.train))]
+        assert 0 < table1._measured({}, "MNIST", "train", "imbalance (%)", False)[0] < 3
+        assert table1._measured({}, "SVHN", "train", "elements", False) is None
+        assert table1._missing("laptop")["SVHN", "train"] == "data set absent"
+    finally:
+        table1._task.cache_clear()
+
+
+def _have(data: str) -> bool:
+    try:
+        hf.stream("permuted", data=data, tasks=2)
+    except hf.BadInput:
+        return False
+    return True
+
+
+def reproduce(capsys, *words: str, code: int = 0) -> dict:
+    assert main(["reproduce", *words, "--scale", "smoke", "--json", "--quiet", "--jobs", "1"]) == code
+    return json.loads(capsys.readouterr().out) if code == 0 else {}
+
+
+def test_a_table_without_runs_has_a_report(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("HOLDFAST_DATA", str(tmp_path / "nothing"))
+    table1._task.cache_clear()
+    try:
+        result = reproduce(capsys, "apps/table1", "--out", str(tmp_path / "o"))
+    finally:
+        table1._task.cache_clear()
+    assert len(result["cells"]) == 63 and all(c["measured"] is None for c in result["cells"])
+    page = (tmp_path / "o" / "report.html").read_text()
+    assert "data set absent" in page and "<h2>Summary</h2>" not in page
+
+
+def test_finished_runs_of_another_folder_are_taken_over(tmp_path, capsys):
+    one, two = tmp_path / "one", tmp_path / "two"
+    first = reproduce(capsys, "apps/figure7", "--out", str(one))
+    before = {path.parent.name: path.read_text() for path in one.rglob("record.json")}
+    (fig,) = {f["kind"] for f in first["figures"]}
+    assert fig == "waterfall" and len(before) == 2
+    second = reproduce(capsys, "apps/figure7", "--out", str(two), "--from", str(one))
+    assert second["cells"] == first["cells"]
+    assert {path.parent.name: path.read_text() for path in two.rglob("record.json")} == before
+    main(["reproduce", "apps/figure7", "--scale", "smoke", "--from", str(tmp_path / "none")])
+    assert "is not an output folder of Holdfast" in capsys.readouterr().err
