@@ -129,12 +129,16 @@ def _conditions(record: Record) -> dict[str, Any]:
 def _without_chosen(record: Record, place: str) -> dict[str, Any]:
     """The net, stream or protocol without its seed and without values that were chosen during the run."""
     mapping: Mapping[str, Any] = getattr(record, place)
-    fixed = {"chosen_by": "given"}
     return {
         name: value
         for name, value in mapping.items()
-        if name not in NO_CONDITION and record.settings.get(f"{place}.{name}", fixed)["chosen_by"] in FIXED
+        if name not in NO_CONDITION and not chosen(record, f"{place}.{name}")
     }
+
+
+def chosen(record: Record, name: str) -> bool:
+    """Whether a setting was chosen during the run, or from trials before it."""
+    return name in record.settings and record.settings[name]["chosen_by"] not in FIXED
 
 
 def _labels(groups: Mapping[str, tuple[Record, dict[str, Any]]]) -> dict[str, str]:

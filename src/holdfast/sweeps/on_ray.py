@@ -34,6 +34,7 @@ from torch import nn
 
 from holdfast.engine.state import Files
 from holdfast.errors import BadInput
+from holdfast.metrics.groups import chosen
 from holdfast.sweeps.cell import Cell, code_version, describe, pick_device
 from holdfast.sweeps.events import Event, Failure, Watcher
 from holdfast.sweeps.executor import Run
@@ -241,7 +242,8 @@ class _Cluster:
     def kept(self, i: int, record: Record) -> Record:
         """Described here, where the source of the user's own network is, and written."""
         run = self.runs[i]
-        record = replace(record, net={**describe(run.cell.net), "parameters": record.net["parameters"]})
+        found = {name: record.net[name] for name in record.net if name == "parameters" or chosen(record, f"net.{name}")}
+        record = replace(record, net={**describe(run.cell.net), **found})
         if run.home is not None:
             write_record(record, run.home)
             run.tidy()
