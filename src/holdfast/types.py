@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 Scenario = Literal["class", "domain", "task"]
 Transform = Callable[[Tensor], Tensor]  # (n, *shape) pixels -> (n, *shape) pixels of the same dtype
@@ -196,6 +196,10 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.y)
+
+
+class Gate(nn.Module):
+    """An activation that passes an entry unchanged or makes it 0, whatever decides. Its gradient is then known."""
 
 
 @dataclass(frozen=True, eq=False)

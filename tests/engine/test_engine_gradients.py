@@ -10,6 +10,7 @@ from torch import nn
 from holdfast.engine import Net, cross_entropy, fisher, gradients, restrict
 from holdfast.engine.gradients import linear_chain
 from holdfast.engine.penalty import pull
+from holdfast.nets.lwta import Winners
 from holdfast.types import Batch
 
 MASKS = torch.tensor([[1, 1, 1, 0, 0], [0, 0, 1, 1, 1], [1, 0, 1, 0, 1], [1, 1, 1, 1, 1]], dtype=torch.bool)
@@ -106,7 +107,12 @@ def test_modules_that_only_look_like_a_perceptron(build, examples):
         ([nn.Flatten(), nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)], 2),
         ([nn.Linear(4, 2)], 1),
         ([nn.Linear(4, 3), nn.ReLU(), nn.Dropout(0.5).eval(), nn.Linear(3, 2)], 2),
-        ([nn.Linear(4, 3), nn.ReLU(), nn.Dropout(0.5), nn.Linear(3, 2)], None),
+        ([nn.Dropout(0.2), nn.Linear(4, 3), nn.ReLU(), nn.Dropout(0.5), nn.Linear(3, 2)], 2),
+        ([nn.Linear(4, 4), Winners(2), nn.Linear(4, 2)], 2),
+        ([nn.ReLU(), nn.Linear(4, 2)], None),
+        ([nn.Linear(4, 3), nn.Dropout(0.5), nn.Linear(3, 2)], None),
+        ([nn.Linear(4, 3), nn.ReLU(), nn.Dropout(1.0), nn.Linear(3, 2)], None),
+        ([nn.Linear(4, 3), nn.ReLU(), nn.Dropout(0.5, inplace=True), nn.Linear(3, 2)], None),
         ([nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2)], None),
         ([nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2, bias=False)], None),
         ([nn.Linear(4, 3), nn.Linear(3, 2)], None),

@@ -9,6 +9,8 @@ from torch import nn
 
 from holdfast.engine import Net, optimiser
 from holdfast.errors import BadInput
+from holdfast.nets.lwta import Winners
+from holdfast.seeds import seeded
 
 ALL = pytest.mark.parametrize("module", ["mlp", "conv", "resnet", "tied"], indirect=True)
 OPTIMISERS = pytest.mark.parametrize("name", ["sgd", "momentum", "adam"])
@@ -79,6 +81,27 @@ def test_the_gradient_by_hand_is_that_of_autograd(mask):
         expected, gradient = autograd(net, x, y, allowed)
         torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-6)
         torch.testing.assert_close(net.grad, gradient, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        [nn.Flatten(), nn.Dropout(0.2), nn.Linear(12, 9), nn.ReLU(), nn.Dropout(0.5), nn.Linear(9, 5)],
+        [nn.Flatten(), nn.Linear(12, 9), nn.Identity(), nn.ReLU(), nn.Dropout(0.3), nn.Dropout(0.5), nn.Linear(9, 5)],
+        [nn.Flatten(), nn.Linear(12, 8), Winners(2), nn.Linear(8, 6), Winners(3), nn.Dropout(0.25), nn.Linear(6, 5)],
+    ],
+    ids=["dropout", "dropout twice", "competing units"],
+)
+def test_gates_have_the_gradient_of_autograd_with_the_same_dice(layers):
+    torch.manual_seed(3)
+    net = Net(nn.Sequential(*layers))
+    x, y = torch.randn(40, 3, 4), torch.randint(5, (40,))
+    with seeded(7):
+        loss = net.collect(x, y)
+    with seeded(7):
+        expected, gradient = autograd(net, x, y)
+    torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(net.grad, gradient, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("way", ["hook", "frozen", "half flattened", "conv"])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
+
+from holdfast.types import Gate
 
 CHUNK_BYTES = 2**27  # the per-example gradients of one chunk stay below 128 MB
 CHUNK_ROWS = 4096  # examples at once where their gradients are never written out
@@ -54,40 +58,61 @@ def summed_squares(
     return total
 
 
-def chain_in_order(module: nn.Module, parameters: Sequence[nn.Parameter]) -> list[nn.Linear] | None:
+def chain_in_order(module: nn.Module, parameters: Sequence[nn.Parameter]) -> list[Layer] | None:
     """The module's linear chain, if its parameters lie in θ as the chain has them."""
     chain = linear_chain(module)
-    if chain is None or [id(p) for m in chain for p in (m.weight, m.bias)] != [id(p) for p in parameters]:
+    if chain is None or [id(p) for _, m, _ in chain for p in (m.weight, m.bias)] != [id(p) for p in parameters]:
         return None
     return chain
 
 
-def linear_chain(module: nn.Module) -> list[nn.Linear] | None:
-    """The linear layers of a plain ReLU perceptron (Flatten, Linear, ReLU, Linear, ...), or None if it is not one."""
+class Layer(NamedTuple):
+    """A linear layer and the gates before it, each of which passes an entry of its input, scaled, or makes it 0."""
+
+    gates: list[nn.Module]
+    linear: nn.Linear
+    scale: float  # of what passes: 1/(1 − p) for dropout
+
+    def slope(self, a: Tensor) -> Tensor:
+        """∂a/∂z of the gated input a = gates(z): what passed is not 0."""
+        passed = a.sign() if type(self.gates[0]) is nn.ReLU else a.sign().abs_()
+        return passed if self.scale == 1 else passed.mul_(self.scale)
+
+
+def linear_chain(module: nn.Module) -> list[Layer] | None:
+    """The layers of a perceptron (Flatten, Linear, ReLU or another gate, Dropout, Linear, ...), or None."""
     if type(module) is not nn.Sequential:  # a subclass may do more in its forward
         return None
     if any(m._forward_hooks or m._forward_pre_hooks or m._backward_hooks for m in (module, *module)):
         return None
-    layers = [m for m in module if not _passes_through(m)]
-    linears, relus = layers[0::2], layers[1::2]
-    plain = (
-        len(layers) % 2 == 1
-        and all(type(m) is nn.Linear and m.bias is not None for m in linears)
-        and all(type(m) is nn.ReLU for m in relus)
-    )
-    return linears if plain else None  # type: ignore[return-value]
+    chain: list[Layer] = []
+    gates: list[nn.Module] = []
+    for m in module:
+        if _passes_through(m):
+            continue
+        if type(m) is nn.Linear and m.bias is not None and bool(gates and _activates(gates[0])) == bool(chain):
+            scale = math.prod(1 / (1 - gate.p) for gate in gates if isinstance(gate, nn.Dropout))
+            chain.append(Layer(gates, m, scale))
+            gates = []
+        elif _activates(m) or (type(m) is nn.Dropout and m.p < 1 and not m.inplace):
+            gates.append(m)
+        else:
+            return None
+    return chain if chain and not gates else None
+
+
+def _activates(m: nn.Module) -> bool:
+    return type(m) is nn.ReLU or isinstance(m, Gate)
 
 
 def _passes_through(m: nn.Module) -> bool:
     if type(m) is nn.Flatten:
         return (m.start_dim, m.end_dim) == (1, -1)
-    return type(m) is nn.Identity or (type(m) is nn.Dropout and not m.training)
+    return type(m) is nn.Identity or (type(m) is nn.Dropout and (m.p == 0 or not m.training))
 
 
 @torch.no_grad()
-def chain_gradient(
-    chain: list[nn.Linear], x: Tensor, y: Tensor, allowed: Tensor | None, into: Sequence[Tensor]
-) -> Tensor:
+def chain_gradient(chain: list[Layer], x: Tensor, y: Tensor, allowed: Tensor | None, into: Sequence[Tensor]) -> Tensor:
     """The mean cross-entropy; its gradient goes into the tensors `into`: weights and biases as the chain has them."""
     inputs, logits = _forward(chain, x)
     logp = restrict(logits, allowed).log_softmax(-1)
@@ -102,19 +127,22 @@ def chain_gradient(
 
 @torch.no_grad()
 def _back_propagated(
-    chain: list[nn.Linear], x: Tensor, y: Tensor, allowed: Tensor | None, share: int = 1
+    chain: list[Layer], x: Tensor, y: Tensor, allowed: Tensor | None, share: int = 1
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """(∂CE/∂output, input) of every layer, last layer first: (n, out) and (n, in), of Σ CE / share."""
     inputs, logits = _forward(chain, x)
     yield from _backward(chain, inputs, _error(restrict(logits, allowed).log_softmax(-1), y).div_(share))
 
 
-def _forward(chain: list[nn.Linear], x: Tensor) -> tuple[list[Tensor], Tensor]:
-    """The input of every layer, and the logits."""
-    inputs = [x.flatten(1)]
-    for layer in chain[:-1]:
-        inputs.append(torch.addmm(layer.bias, inputs[-1], layer.weight.t()).relu_())
-    return inputs, torch.addmm(chain[-1].bias, inputs[-1], chain[-1].weight.t())
+def _forward(chain: list[Layer], x: Tensor) -> tuple[list[Tensor], Tensor]:
+    """The gated input of every layer, and the logits."""
+    inputs, z = [], x.flatten(1)
+    for gates, linear, _ in chain:
+        for gate in gates:
+            z = z.relu_() if type(gate) is nn.ReLU else gate(z)
+        inputs.append(z)
+        z = torch.addmm(linear.bias, z, linear.weight.t())
+    return inputs, z
 
 
 def _error(logp: Tensor, y: Tensor) -> Tensor:
@@ -122,14 +150,14 @@ def _error(logp: Tensor, y: Tensor) -> Tensor:
     return logp.exp().scatter_add_(1, y[:, None], logp.new_full((len(y), 1), -1.0))
 
 
-def _backward(chain: list[nn.Linear], inputs: list[Tensor], delta: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+def _backward(chain: list[Layer], inputs: list[Tensor], delta: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     for layer, a in zip(reversed(chain), reversed(inputs), strict=True):
         yield delta, a
         if layer is not chain[0]:
-            delta = torch.mm(delta, layer.weight).mul_(a.sign())  # ReLU'(z) = sign(ReLU(z))
+            delta = torch.mm(delta, layer.linear.weight).mul_(layer.slope(a))
 
 
-def _chain_gradients(chain: list[nn.Linear], x: Tensor, y: Tensor, allowed: Tensor | None) -> Tensor:
+def _chain_gradients(chain: list[Layer], x: Tensor, y: Tensor, allowed: Tensor | None) -> Tensor:
     """Back-propagation by hand: the weights are shared, so only the last product is done per group."""
     n, b = y.shape
     allowed = None if allowed is None else allowed.repeat_interleave(b, 0)
@@ -140,7 +168,7 @@ def _chain_gradients(chain: list[nn.Linear], x: Tensor, y: Tensor, allowed: Tens
     return torch.cat(pieces[::-1], 1)
 
 
-def _chain_squares(chain: list[nn.Linear], x: Tensor, y: Tensor, allowed: Tensor | None) -> Tensor:
+def _chain_squares(chain: list[Layer], x: Tensor, y: Tensor, allowed: Tensor | None) -> Tensor:
     """Σ_n of the squared gradients of each example: (δ aᵀ)² = δ² (a²)ᵀ, so one product per layer and no (n, P)."""
     pieces: list[Tensor] = []
     for delta, a in _back_propagated(chain, x, y, allowed):

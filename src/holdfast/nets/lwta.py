@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from holdfast.nets.base import NetSpec
 from holdfast.nets.mlp import Init, linear
 from holdfast.settings import Count
-from holdfast.types import StreamInfo
+from holdfast.types import Gate, StreamInfo
 
 
 @final
@@ -39,7 +39,7 @@ class LWTA(NetSpec):
         return nn.Sequential(*layers, linear(width, info.classes, self.init))
 
 
-class Winners(nn.Module):
+class Winners(Gate):
     """Of each block of neighbouring units the largest passes; the others are 0. Of equal ones the first wins.
 
     >>> Winners(2)(torch.tensor([[1.0, 3.0, -2.0, -5.0]]))
