@@ -47,13 +47,20 @@ def contents(out: Path) -> dict[str, object]:
     return found
 
 
-def moment(out: Path) -> str:
-    """What a kill hit."""
+def half_written(out: Path) -> set[tuple[Path, int]]:
+    """What killed processes left, told apart by the number of its file."""
+    found = [*out.glob("cells/*/checkpoint/*.part"), *out.glob("cells/*/.*")]
+    return {(path, path.stat().st_ino) for path in found}
+
+
+def moment(out: Path, before: set[tuple[Path, int]]) -> str:
+    """What a kill hit; `before` was left by earlier ones."""
     if not (out / "experiment.json").exists():
         return "before the folder was claimed"
-    if list(out.glob("cells/*/checkpoint/*.part")):
+    names = {path.name for path, _ in half_written(out) - before}
+    if any(name.endswith(".part") for name in names):
         return "while a checkpoint was written"
-    if list(out.glob("cells/*/.*")):
+    if names:
         return "while a record was written"
     if list(out.glob("cells/*/checkpoint/*")):
         return "between two checkpoints"
@@ -101,10 +108,11 @@ def main() -> int:
             out, kills = Path(folder) / f"disturbed{finished}", 0
             while True:
                 over = hit.total() >= asked.kills or len(contents(out)) == len(expected)
+                before = half_written(out)
                 process = killed(out, 10 * seconds + 600 if over else dice.uniform(0, seconds / 3))
                 if process.returncode != -signal.SIGKILL:
                     break
-                hit[moment(out)] += 1
+                hit[moment(out, before)] += 1
                 kills += 1
             finished += 1
             same = process.returncode == 0 and contents(out) == expected

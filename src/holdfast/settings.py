@@ -201,7 +201,8 @@ def changed(spec: T, values: Mapping[str, Any], chosen_by: str, owner: str) -> T
 
 def settings_of(spec: Any) -> dict[str, Any]:
     """The settings of an instance as plain values."""
-    return {name: getattr(spec, name) for name in hints(type(spec))}
+    found = dataclasses.fields(spec) if dataclasses.is_dataclass(spec) else ()
+    return {f.name: getattr(spec, f.name) for f in found if f.init}
 
 
 def provenance(spec: Any) -> dict[str, dict[str, Any]]:

@@ -1,5 +1,6 @@
 """The same cells on a Ray cluster: the same bits, also when a worker or a whole node is killed on the way."""
 
+import errno
 import json
 import os
 import signal
@@ -18,7 +19,10 @@ import torch
 from torch import nn
 
 import holdfast as hf
+from holdfast.errors import NotKept
+from holdfast.protocols import Progress
 from holdfast.sweeps import Event, Failure, execute, on_ray
+from holdfast.sweeps.on_node import Mailbox
 from holdfast.sweeps.on_ray import execute_on_ray
 from holdfast.sweeps.store import to_json
 from holdfast.types import Record
@@ -124,7 +128,12 @@ def free_port():
 @pytest.fixture(scope="module")
 def cluster():
     """A node on this machine with one core; `second` adds another, which a test may kill."""
-    local = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
+    local = {
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
+    }
     os.environ.update(local)
     ray = pytest.importorskip("ray", reason="the ray extra is not installed")
     from ray.cluster_utils import Cluster
@@ -242,6 +251,33 @@ def test_each_executor_goes_on_with_what_the_other_left(cluster, cell, tmp_path)
     assert tasks(tmp_path / "here") == [0, 1]
     assert all(map(same, [there, here], execute(ours, jobs=1)))
     assert list(tmp_path.glob("cells/*/checkpoint")) == []
+
+
+@pytest.mark.ray
+def test_a_full_disk_stops_the_cluster_and_nothing_half_written_is_left(cluster, cell, tmp_path, monkeypatch):
+    def full(path, content):
+        path.write_bytes(content[:10])
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("holdfast.engine.state.fill", full)
+        with pytest.raises(NotKept, match="No space left on device"):
+            execute_on_ray([cell("er")], tmp_path, "ray")
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
+    assert same(*execute_on_ray([cell("er")], tmp_path, "ray"), *execute([cell("er")], jobs=1))
+
+
+def test_a_mailbox_keeps_the_last_of_each_and_a_state_until_it_is_fetched():
+    box = Mailbox()
+    for step in range(3):
+        box.post((0, 0), Progress(0, 2, step, 3))
+        box.keep((0, 0), {"state.json": bytes([step])})
+    box.keep((0, 1), {"state.json": b"again"})
+    box.note((0, 1), "goes on")
+    assert box.take() == ([((0, 1), "goes on")], [((0, 0), Progress(0, 2, 2, 3))], [(0, 0), (0, 1)])
+    assert box.take() == ([], [], [(0, 0), (0, 1)])  # in case nobody heard
+    assert box.state((0, 0)) == {"state.json": b"\x02"} and box.state((0, 0)) is None
+    assert box.take() == ([], [], [(0, 1)])
 
 
 @pytest.mark.ray

@@ -20,7 +20,7 @@ from holdfast.sweeps.cell import Cell, code_version
 from holdfast.types import Stream
 
 PATIENCE = 0.25  # seconds between two messages about one cell, and between looks at all
-TRANSFER = 60.0  # seconds for a state on its way
+TRANSFER = 600.0  # seconds for a state on its way, which may be large and the net slow
 Whose = tuple[int, int]  # a cell, and how often it had been lost before
 
 

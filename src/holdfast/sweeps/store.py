@@ -87,7 +87,9 @@ def read_record(folder: Path) -> Record:
         raise
     except (*_UNREADABLE, KeyError, TypeError, AttributeError) as error:
         reason = str(error).splitlines() or [type(error).__name__]
-        raise BadInput(f"{folder} does not hold a readable record: {reason[0]}") from error
+        raise BadInput(
+            f"{folder} does not hold a readable record: {reason[0]}; without that folder, its run is made again"
+        ) from error
 
 
 def read_records(folder: Path) -> list[Record]:
