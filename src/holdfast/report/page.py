@@ -114,7 +114,10 @@ figure { min-width: 0; margin: 0; padding: .8rem .8rem .3rem; background: var(--
 figcaption { margin-bottom: .3rem; font-size: .88rem; font-weight: 600; }
 .plot { overflow: hidden; }
 .scale { display: flex; align-items: center; gap: .6rem; margin: .2rem 0 0; color: var(--quiet); font-size: .8rem; }
-.bar { width: 140px; height: 10px; border-radius: 3px; }
+.bar { flex: none; width: 140px; height: 10px; border-radius: 3px; }
+.grey.bar { width: 90px; filter: none; border: 1px solid var(--line); }
+.deep { overflow-x: auto; }
+.deep .plot { min-width: 680px; }
 .audit .tight { min-width: 5.5rem; white-space: normal; text-align: center; vertical-align: bottom; line-height: 1.25; }
 .lines td { white-space: normal; min-width: 7rem; overflow-wrap: anywhere; }
 .lines th { white-space: normal; overflow-wrap: anywhere; min-width: 8rem; }

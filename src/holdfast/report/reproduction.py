@@ -157,7 +157,7 @@ def _panels(spec: Mapping[str, Any]) -> str:
     if spec["kind"] == "waterfall":
         said = "; ".join(dict.fromkeys(str(panel["scenario"]) for panel in panels))
         caption = f"<figcaption>{escape(title)}{_half(f'{said}. Drag to turn.')}</figcaption>"
-        return f'<figure class="spaced">{caption}{parts.figure(courses.waterfall(panels, axis), title)}</figure>'
+        return f'<figure class="deep spaced">{caption}{parts.figure(courses.waterfall(panels, axis), title)}</figure>'
     draw, over = (courses.tuning, "alpha") if spec["kind"] == "tuning" else (courses.course, "time")
     drawn = "".join(
         f"<figure><figcaption>{escape(str(panel['title']))}{_half(str(panel['scenario']))}</figcaption>"
