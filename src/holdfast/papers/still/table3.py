@@ -26,7 +26,7 @@ def recipe() -> Recipe:
         said={**mnist.SAID, "laptop": thinned},
         notes=(
             "Prescient: every model is retrained with every ε₂ and the highest test accuracy on D1 ∪ D2 at any step "
-            "counts, so there is nothing to choose on validation rows. The authors take the first step that has 0.999 "
+            "counts. The authors take the first step that has 0.999 "
             "of it.",
             *mnist.NOTES[1:],
         ),
