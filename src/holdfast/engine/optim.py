@@ -27,7 +27,7 @@ class Optimiser(Plain):
             raise RuntimeError("the gradients are not in net.grad: call net.zero_grad(), not the module's zero_grad()")
         g = net.grad if self.decay == 0 else net.grad + self.decay * net.theta
         if net.frozen is not None:
-            g = g.masked_fill(net.frozen, 0)
+            g = torch.where(net.frozen, 0.0, g)  # masked_fill takes three times as long
         self.descend(net.theta, g, net.frozen)
 
     @abstractmethod

@@ -86,6 +86,7 @@ td.best { font-weight: 650; }
 .mark.best { color: var(--good); background: var(--best-bg); }
 .mark.tie, .mark.bound { color: var(--quiet); background: var(--tie-bg); }
 .label { display: inline-block; max-width: 24rem; white-space: normal; overflow-wrap: break-word; font-weight: 600; }
+.label { vertical-align: top; }
 .glyph { display: inline-block; width: 1.1em; text-align: center; }
 .legend { display: flex; flex-wrap: wrap; gap: .15rem 1.2rem; margin: .4rem 0 .6rem; font-size: .88rem; }
 .spaced { margin-bottom: 1.4rem; }
