@@ -19,11 +19,11 @@ import torch
 from torch import nn
 
 import holdfast as hf
-from holdfast.errors import NotKept
+from holdfast.errors import NotKept, RunFailed
 from holdfast.protocols import Progress
 from holdfast.sweeps import Event, Failure, execute, on_ray
 from holdfast.sweeps.on_node import Mailbox
-from holdfast.sweeps.on_ray import execute_on_ray
+from holdfast.sweeps.on_ray import _Cluster, execute_on_ray
 from holdfast.sweeps.store import to_json
 from holdfast.types import Record
 
@@ -163,6 +163,8 @@ def content(record: Record) -> dict:
     found["resources"] = {k: v for k, v in found["resources"].items() if "seconds" not in k}
     found["metrics"] = {k: v for k, v in found["metrics"].items() if "seconds" not in k}
     found["card"] = {k: v for k, v in found["card"].items() if "seconds" not in k}
+    for costs in (found["resources"].get("trials", {}), *found["study"].get("trials", [])):
+        costs.pop("seconds", None)
     return found
 
 
@@ -185,13 +187,14 @@ def test_a_killed_worker_costs_its_cell_the_unfinished_task_and_own_code_travels
         cell("er", net=narrow),
         cell(Holds(threading.Lock())),
         cell("er", stream=hf.stream("split", data=(np.eye(64, dtype=np.float32).repeat(5, 0), [0, 1] * 160), tasks=2)),
+        cell("ewc", protocol=hf.protocol("realistic", layers=(1,), sizes=(4, 6), steps=20, choose_on="test")),
     ]
     events = []
-    once, always, raised, own, held, arrays = execute_on_ray(cells, tmp_path / "out", "ray", watch=events.append)
+    once, always, raised, own, held, arrays, study = execute_on_ray(cells, tmp_path / "out", "ray", watch=events.append)
     assert tasks(tmp_path / "once") == tasks(tmp_path / "always") == [0, 1, 1]
     assert notes(events, 0) == notes(events, 1) == [LOST, GOES_ON]
-    undisturbed = execute([cells[0], cells[3], cells[5]], jobs=1)  # it has been killed by now
-    assert all(map(same, [once, own, arrays], undisturbed))
+    undisturbed = execute([cells[0], cells[3], cells[5], cells[6]], jobs=1)  # it has been killed by now
+    assert all(map(same, [once, own, arrays, study], undisturbed))
     assert own.net["name"] == "narrow" and own.net["source"] == undisturbed[1].net["source"]
     assert isinstance(always, Failure) and "lost 2 times" in always.reason
     assert isinstance(held, Failure) and held.reason.startswith("it cannot be sent to a Ray worker: cannot pickle")
@@ -360,6 +363,36 @@ def test_a_cluster_that_does_not_answer():
     address = f"ray://127.0.0.1:{free_port()}"
     (fault,) = on_ray.faults(address)
     assert address in fault and "10001" in fault
+
+
+@pytest.mark.ray
+def test_a_cluster_that_does_not_start_is_told_in_one_line(cell, tmp_path, monkeypatch):
+    ray = pytest.importorskip("ray", reason="the ray extra is not installed")
+
+    def slow(**words):
+        raise Exception("The current node timed out during startup.\nThis could happen because ...")
+
+    places = []
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    monkeypatch.setattr(ray, "init", lambda **words: (places.append(words["_temp_dir"]), slow()))
+    with pytest.raises(RunFailed, match=r"^Ray cannot start a cluster on this machine: .* during startup\.$"):
+        execute_on_ray([cell("er")], tmp_path, "ray")
+    assert len(places) == 1 and not Path(places[0]).exists()
+
+
+@pytest.mark.parametrize(("raised", "told"), [(ConnectionError, RunFailed), (ZeroDivisionError, ZeroDivisionError)])
+def test_a_cluster_that_is_lost_altogether_is_told_in_one_line(raised, told):
+    class Lost(_Cluster):
+        def __init__(self):
+            pass
+
+        def events(self, waiting):
+            raise raised("GRPC connection failed: <_MultiThreadedRendezvous of RPC ...")
+
+    with pytest.raises(told) as error:
+        list(Lost().run([0]))
+    assert raised is ZeroDivisionError or "cluster was lost; what is finished is kept" in str(error.value)
 
 
 def test_without_ray_it_says_how_to_get_it(monkeypatch, tmp_path):

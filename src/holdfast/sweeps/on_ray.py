@@ -33,7 +33,7 @@ import torch
 from torch import nn
 
 from holdfast.engine.state import Files
-from holdfast.errors import BadInput
+from holdfast.errors import BadInput, RunFailed
 from holdfast.metrics.groups import chosen
 from holdfast.sweeps.cell import Cell, code_version, describe, pick_device
 from holdfast.sweeps.events import Event, Failure, Watcher
@@ -113,23 +113,29 @@ def _connected(on: str, jobs: int | None, cells: int) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     home = tempfile.mkdtemp(prefix="holdfast-ray-") if on == "ray" else None
     try:
-        if on == "ray":
-            cpus = min(jobs or os.cpu_count() or 1, cells)
-            ray.init(num_cpus=cpus, include_dashboard=False, _temp_dir=home, **quiet)
-        else:
-            with warnings.catch_warnings(action="ignore"):  # what is wrong is told below, in one line
-                ray.init("auto" if on == "ray://auto" else on, **quiet)
-    except (ConnectionError, TimeoutError, ValueError, RuntimeError) as error:
-        raise BadInput(f"no Ray cluster answers at {on}: {str(error).splitlines()[0]}") from error
-    try:
+        _join(ray, on, min(jobs or os.cpu_count() or 1, cells), home)
         yield ray
     finally:
         ray.shutdown()
         if home is not None:
             shutil.rmtree(home, ignore_errors=True)
+
+
+def _join(ray: Any, on: str, cpus: int, home: str | None) -> None:
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    try:
+        if on == "ray":
+            ray.init(num_cpus=cpus, include_dashboard=False, _temp_dir=home, **quiet)
+        else:
+            with warnings.catch_warnings(action="ignore"):  # what is wrong is told below, in one line
+                ray.init("auto" if on == "ray://auto" else on, **quiet)
+    except Exception as error:  # Ray raises bare Exceptions, too, e.g. when a node takes too long to start
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        if on == "ray":
+            raise RunFailed(f"Ray cannot start a cluster on this machine: {reason}") from error
+        raise BadInput(f"no Ray cluster answers at {on}: {reason}") from error
 
 
 class _Cluster:
@@ -151,6 +157,14 @@ class _Cluster:
 
     def run(self, waiting: Sequence[int]) -> Iterator[Event]:
         try:
+            yield from self.events(waiting)
+        except ConnectionError as error:  # what Ray's client raises once the cluster is gone
+            raise RunFailed(
+                "the Ray cluster was lost; what is finished is kept, and the same command goes on from there"
+            ) from error
+
+    def events(self, waiting: Sequence[int]) -> Iterator[Event]:
+        try:
             for i in waiting:
                 try:
                     self.submit(i)
@@ -158,7 +172,10 @@ class _Cluster:
                     yield Event(i, outcome=self.runs[i].failed(f"it cannot be sent to a Ray worker: {error}"))
             while self.pending:
                 ready, _ = self.ray.wait(list(self.pending), timeout=PATIENCE)
-                yield from self.news()  # after the wait: the last state of a lost worker has come by now
+                # The last state of a worker that was lost is there by now; an answer under way may be older.
+                if ready and self.asked is not None:
+                    yield from self.news(TRANSFER)
+                yield from self.news(TRANSFER if ready else 10 * PATIENCE)
                 for task in ready:
                     i = self.pending.pop(task)
                     outcome = self.outcome(task, i)
@@ -195,12 +212,12 @@ class _Cluster:
             self.put[id(thing)] = self.ray.put(packed)  # as bytes, which a Ray client's server does not look into
         return self.put[id(thing)]
 
-    def news(self) -> Iterator[Event]:
+    def news(self, patience: float) -> Iterator[Event]:
         """What the nodes said, and what became of states found here; new states are kept on the way."""
         told, self.said = self.said, []
         yield from told
         self.asked = self.asked or self.mailbox.take.remote()
-        if not self.ray.wait([self.asked], timeout=10 * PATIENCE)[0]:
+        if not self.ray.wait([self.asked], timeout=patience)[0]:
             return
         asked, self.asked = self.asked, None
         try:
