@@ -105,6 +105,7 @@ def _connected(on: str, jobs: int | None, cells: int) -> Iterator[Any]:
     if wrong := faults(on):
         raise BadInput(*wrong)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")  # on a busy machine a node takes more than Ray's 30
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")  # its news of dead workers, which we tell ourselves
     if on == "ray":
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # Ray's way to say: listen on 127.0.0.1 only
