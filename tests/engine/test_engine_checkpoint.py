@@ -65,6 +65,17 @@ def test_two_damaged_states_mean_a_new_start(keep, said):
     assert list(keep.folder.iterdir()) == []
 
 
+def test_a_state_can_be_carried_elsewhere_as_files(keep, said, tmp_path):
+    written(keep, 2)
+    there = Checkpoint(tmp_path / "there", "mine")
+    there.put(keep.files())
+    assert there.read()["i"] == 2 and torch.equal(there.read()["t"], torch.full((50,), 2.0))
+    spoil(keep.folder / "2" / "state.json")
+    there.put(keep.files())
+    assert there.read()["i"] == 1 and len(said) == 1
+    assert Checkpoint(tmp_path / "nowhere", "mine").files() is None
+
+
 def test_a_state_of_another_run_is_not_used(keep, said, tmp_path):
     written(Checkpoint(tmp_path / "checkpoint", "another's"), 1)
     assert keep.read() is None

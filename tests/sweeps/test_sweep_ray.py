@@ -27,7 +27,7 @@ from holdfast.sweeps.on_ray import _Cluster, execute_on_ray
 from holdfast.sweeps.store import to_json
 from holdfast.types import Record
 
-NODE = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
+NODE = {"num_cpus": 1, "object_store_memory": 100 * 2**20, "include_log_monitor": False}
 LOST = "its Ray worker or node was lost; it is tried again"
 GOES_ON = "goes on with task 1, where it was interrupted"
 
