@@ -107,6 +107,11 @@ def test_paper_003_judges_the_rows_that_can_be_run():
     }
 
 
+def test_imm_is_judged_as_the_authors_trained_it():
+    _, cells = published("apps", "table4")
+    assert {c["column"] for c in cells if c.get("judge") == "emulated"} == {"MNIST, D5-5", "MNIST, D9-1"}
+
+
 def test_imm_is_transcribed():
     found = numbers("apps", "table4")
     assert len(found) == 24
