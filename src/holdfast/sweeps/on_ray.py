@@ -133,7 +133,10 @@ def _join(ray: Any, on: str, cpus: int, home: str | None) -> None:
             with warnings.catch_warnings(action="ignore"):  # what is wrong is told below, in one line
                 ray.init("auto" if on == "ray://auto" else on, **quiet)
     except Exception as error:  # Ray raises bare Exceptions, too, e.g. when a node takes too long to start
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        reason = (
+            f"{lines[0]} {lines[-1].strip()}" if lines[0].endswith(":") else lines[0]
+        )  # a traceback follows a colon
         if on == "ray":
             raise RunFailed(f"Ray cannot start a cluster on this machine: {reason}") from error
         raise BadInput(f"no Ray cluster answers at {on}: {reason}") from error
@@ -186,8 +189,9 @@ class _Cluster:
                     else:
                         yield Event(i, outcome=outcome)
         finally:
-            for task in self.pending:
-                self.ray.cancel(task, force=True)
+            if self.ray.is_initialized():  # a cluster that is gone would be begun anew only to be told to stop
+                for task in self.pending:
+                    self.ray.cancel(task, force=True)
             for i in waiting:
                 self.runs[i].clear_half_written()
 
