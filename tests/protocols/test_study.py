@@ -8,7 +8,6 @@ import torch
 
 import holdfast as hf
 from holdfast.checks.learner import _equal as equal
-from holdfast.engine import Checkpoint
 from holdfast.protocols import Session
 from holdfast.protocols.trials import Best, Last, Reach
 from holdfast.sweeps import Cell
@@ -60,6 +59,17 @@ def _labels(part: str) -> np.ndarray:
     for index, labels in rows:
         y[index] = labels
     return y.numpy()
+
+
+def spoil_the_first_part_when_it_is_over(monkeypatch) -> None:
+    close = Session.close
+
+    def spoil(session: Session, task) -> None:
+        close(session, task)
+        if task.t == 0:
+            replaced_by_noise(session.stream, 0)
+
+    monkeypatch.setattr(Session, "close", spoil)
 
 
 # Where a trial is stopped, against its definition.
@@ -186,14 +196,7 @@ def test_noise_in_place_of_the_second_part_leaves_the_model_chosen_on_the_first_
 def test_noise_in_place_of_the_first_part_when_it_is_over_leaves_retraining_unchanged(name, choose_on, monkeypatch):
     protocol = small(name, choose_on=choose_on)
     usual = hf.run("ewc", own(), protocol=protocol)
-    close = Session.close
-
-    def spoil(session: Session, task) -> None:
-        close(session, task)
-        if task.t == 0:
-            replaced_by_noise(session.stream, 0)
-
-    monkeypatch.setattr(Session, "close", spoil)
+    spoil_the_first_part_when_it_is_over(monkeypatch)
     spoiled = hf.run("ewc", own(), protocol=protocol)
     retrained = hf.study.retrainings(usual)[0]
     was, found = (hf.study.course(record, retrained, 0)[0][1] for record in (usual, spoiled))
@@ -207,14 +210,7 @@ def test_as_printed_the_choice_does_depend_on_the_first_part(monkeypatch):
     """The leak tests could fail: under `alg2` the first part's test rows decide."""
     reached = small("realistic", emulate="alg2", later_lr=(0.05, 1e-6), threshold=1.0, steps=60)
     usual = hf.run("finetune", own(), protocol=reached)
-    close = Session.close
-
-    def spoil(session: Session, task) -> None:
-        close(session, task)
-        if task.t == 0:
-            replaced_by_noise(session.stream, 0)
-
-    monkeypatch.setattr(Session, "close", spoil)
+    spoil_the_first_part_when_it_is_over(monkeypatch)
     spoiled = hf.run("finetune", own(), protocol=reached)
     assert usual.settings["protocol.later_lr"]["value"] != spoiled.settings["protocol.later_lr"]["value"]
 
@@ -245,29 +241,17 @@ def test_five_parts_are_retrained_one_after_the_other(name):
         assert {row["began_from"] for row in rows if row["task"] == t} == {before}
 
 
-class Interrupted(Exception):
-    pass
-
-
-class Fragile(Checkpoint):
-    """The run is interrupted when a state was written."""
-
-    def write(self, state):
-        super().write(state)
-        raise Interrupted
-
-
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("method", ["ewc", "imm", "gem"])
-def test_a_study_goes_on_after_any_trial_as_if_nothing_had_happened(name, method, stream, tmp_path):
+def test_a_study_goes_on_after_any_trial_as_if_nothing_had_happened(name, method, stream, tmp_path, fragile):
     protocol = small(name, layers=(1,), steps=20)
     cell = Cell(hf.method(method), stream, hf.net("mlp", dropout=0.2), protocol, 0, reseed=False)
     whole, pieces = cell.run(), 0
     while True:
         try:
-            pieced = cell.run(keep=Fragile(tmp_path, cell.hash))
+            pieced = cell.run(keep=fragile(tmp_path, cell.hash))
             break
-        except Interrupted:
+        except fragile.Interrupted:
             pieces += 1
     assert pieces == 4 if name == "prescient" else pieces == 4 + 1 + 2
     assert np.array_equal(whole.R, pieced.R) and whole.settings == pieced.settings

@@ -23,6 +23,19 @@ Reshape = Callable[[tuple[int, ...]], Net]  # a fresh network of the run's kind 
 
 
 @dataclass(frozen=True)
+class Job:
+    """What a protocol is given to run."""
+
+    learner: Learner
+    stream: Stream
+    net: Net
+    seed: int
+    watch: Watch | None
+    keep: Keeper | None
+    reshape: Reshape | None
+
+
+@dataclass(frozen=True)
 class Protocol(ABC):
     """What all protocols share: batches, the optimiser, and when to score."""
 
@@ -33,7 +46,6 @@ class Protocol(ABC):
     reset_optimiser: bool = False  # forget the optimiser's state between tasks
     score_every: Whole = 0  # also score all tasks every so many steps; 0: only after each task
 
-    @abstractmethod
     def run(
         self,
         learner: Learner,
@@ -48,6 +60,12 @@ class Protocol(ABC):
 
         `reshape` is for protocols that choose the network's hidden layers; None where it has none to choose.
         """
+        self.refuse(learner, stream)
+        return self.show(Job(learner, stream, net, seed, watch, keep, reshape))
+
+    @abstractmethod
+    def show(self, job: Job) -> Session:
+        """What `run` does with a job that nothing speaks against."""
 
     def faults(self, learner: Learner, stream: Stream) -> list[str]:
         """What is impossible about this protocol with this learner on this stream."""

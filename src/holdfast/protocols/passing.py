@@ -5,12 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-from holdfast.engine import Keeper, Net, Optimiser, optimiser
-from holdfast.methods import Learner
-from holdfast.protocols.base import Protocol, Reshape
-from holdfast.protocols.session import Session, Watch
+from holdfast.engine import Optimiser, optimiser
+from holdfast.protocols.base import Job, Protocol
+from holdfast.protocols.session import Session
 from holdfast.settings import Positive, Whole
-from holdfast.types import Stream
 
 
 @dataclass(frozen=True)
@@ -33,19 +31,9 @@ class Passing(Protocol):
     def descent(self) -> Optimiser:
         return optimiser(self.optimiser, self.lr, self.momentum, self.decay)
 
-    def run(
-        self,
-        learner: Learner,
-        stream: Stream,
-        net: Net,
-        seed: int,
-        watch: Watch | None = None,
-        keep: Keeper | None = None,
-        reshape: Reshape | None = None,
-    ) -> Session:
-        self.refuse(learner, stream)
-        session = Session(learner, stream, net, self.descent(), seed, watch, keep)
-        if learner.mixes:
+    def show(self, job: Job) -> Session:
+        session = Session(job.learner, job.stream, job.net, self.descent(), job.seed, job.watch, job.keep)
+        if job.learner.mixes:
             self._show_mixed(session)
         else:
             self._show_in_order(session)

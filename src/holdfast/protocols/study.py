@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
 
-from holdfast.engine import Keeper, Net, Optimiser, OptimiserName, State, optimiser
+from holdfast.engine import Net, Optimiser, OptimiserName, State, optimiser
 from holdfast.methods import Learner, Merging, methods
-from holdfast.protocols.base import Protocol, Reshape, fresh
-from holdfast.protocols.session import Session, Watch, name_of
+from holdfast.protocols.base import Job, Protocol, fresh
+from holdfast.protocols.session import Session, name_of
 from holdfast.protocols.trials import Best, Last, Stop, Trials, Tried
 from holdfast.seeds import generator
 from holdfast.settings import Count, Fraction, Positive, Whole, provenance
@@ -52,18 +52,8 @@ class Study(Protocol):
     def descent(self, lr: float | None = None) -> Optimiser:
         return optimiser(self.optimiser, self.lr[0] if lr is None else lr, self.momentum, self.decay)
 
-    def run(
-        self,
-        learner: Learner,
-        stream: Stream,
-        net: Net,
-        seed: int,
-        watch: Watch | None = None,
-        keep: Keeper | None = None,
-        reshape: Reshape | None = None,
-    ) -> Session:
-        self.refuse(learner, stream)
-        desk = Desk(self, learner, stream, net, seed, watch, keep, reshape)
+    def show(self, job: Job) -> Session:
+        desk = Desk(self, job)
         self.carry_out(desk)
         return desk.closed()
 
@@ -133,20 +123,10 @@ def of_union(accuracies: list[float]) -> float:
 class Desk:
     """One study in progress: the best trial of the task at hand, what was chosen before. Saved after every trial."""
 
-    def __init__(
-        self,
-        spec: Study,
-        learner: Learner,
-        stream: Stream,
-        net: Net,
-        seed: int,
-        watch: Watch | None,
-        keep: Keeper | None,
-        reshape: Reshape | None,
-    ) -> None:
-        self.spec, self.keep, self.reshape = spec, keep, reshape
-        self.pattern, self.net = fresh(learner), net
-        self.session = Session(learner, stream, net, spec.descent(), seed, watch)
+    def __init__(self, spec: Study, job: Job) -> None:
+        self.spec, self.keep, self.reshape = spec, job.keep, job.reshape
+        self.pattern, self.net = fresh(job.learner), job.net
+        self.session = Session(job.learner, job.stream, job.net, spec.descent(), job.seed, job.watch)
         looks = spec.score_every, spec.test_batch, spec.choose_on == "val"
         self.trials = Trials(self.session, spec.batch, spec.steps, spec.epochs, *looks)
         self.done = 0  # candidates of the task at hand
