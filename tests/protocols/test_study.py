@@ -263,6 +263,22 @@ def test_a_study_goes_on_after_any_trial_as_if_nothing_had_happened(name, method
     assert equal([torch.from_numpy(p) for p in whole.predictions], [torch.from_numpy(p) for p in pieced.predictions])
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_trial_that_diverges_is_left_out_and_told(name, stream):
+    record = hf.run("finetune", stream, protocol=small(name, later_lr=(1e30, 0.02), sizes=(8,), layers=(1,)))
+    failed = [row for row in record.study["trials"] if "failed" in row]
+    assert failed and all(row["settings"] == {"protocol.later_lr": 1e30} and not row["chosen"] for row in failed)
+    assert "the loss became" in failed[0]["failed"] and record.settings["protocol.later_lr"]["value"] == [0.02]
+    assert len(hf.study.retrainings(record)) == 1 and 0 < hf.study.realistic(record) < 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("changes", [{"lr": (1e30,)}, {"later_lr": (1e30,)}])
+def test_a_study_of_which_every_trial_diverges_fails(name, changes, stream):
+    with pytest.raises(hf.RunFailed, match=r"every trial of task [01] failed, the last because the loss became"):
+        hf.run("finetune", stream, protocol=small(name, sizes=(8,), layers=(1,), **changes))
+
+
 def test_trials_count_in_the_cost(stream):
     record = hf.run("finetune", stream, protocol=small("realistic"))
     trials = record.resources["trials"]

@@ -106,7 +106,8 @@ def blended(record: Record, merge: str) -> Course:
 
 
 def _trials(record: Record, task: int) -> Iterator[Mapping[str, Any]]:
-    return (row for row in _part(record, "trials") if row["task"] == task)
+    """The trials on a task, without those that failed."""
+    return (row for row in _part(record, "trials") if row["task"] == task and "failed" not in row)
 
 
 def _part(record: Record, name: str) -> list[Mapping[str, Any]]:

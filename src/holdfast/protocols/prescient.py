@@ -29,27 +29,30 @@ class Prescient(Study):
         for settings in desk.not_tried(desk.grid()):
             self._try(desk, first, second, settings)
             desk.tick()
-        assert desk.best is not None and desk.first is not None
+        two = desk.best_of(second)
+        assert desk.first is not None
         one, begun = desk.first
         desk.adopt(one.settings)
         learner = desk.session.learner
         learner.load(begun)
         desk.take(first, one)
         desk.session.meet(second)
-        desk.trials.finish(learner, second, desk.best)
-        desk.take(second, desk.best)
+        desk.trials.finish(learner, second, two)
+        desk.take(second, two)
 
     def _try(self, desk: Desk, first: Task, second: Task, settings: dict[str, Any]) -> None:
         """One model with every ε₂."""
         learner, net = desk.candidate(settings)
         progress = desk.done, desk.candidates
         one = desk.trials.train(learner, net, first, settings, own, self.first_stop(), None, progress)
+        if one.failed:
+            return
         desk.trials.finish(learner, first, one)
         begun = learner.state()
         for lr in self.later_lr:
             desk.begin_again(learner, begun, lr)
             two = desk.trials.train(learner, net, second, {LATER: lr}, of_union, Best(), one.trial, progress)
-            if two.kept.quality > desk.worth:
+            if two.kept.quality > desk.worth and two.failed is None:
                 desk.best, desk.worth, desk.first = two, two.kept.quality, (one, begun)
 
     def faults_of_choice(self, stream: Stream) -> list[str]:

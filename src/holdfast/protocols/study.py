@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any, Literal
 
 from holdfast.engine import Net, Optimiser, OptimiserName, State, optimiser
+from holdfast.errors import RunFailed
 from holdfast.methods import Learner, Merging, methods
 from holdfast.protocols.base import Job, Protocol, fresh
 from holdfast.protocols.session import Session, name_of
@@ -191,7 +192,7 @@ class Desk:
 
     def offer(self, tried: Tried, worth: float) -> None:
         """Keep the trial if it is the best of its task, and save everything."""
-        if worth > self.worth:
+        if worth > self.worth and tried.failed is None:
             self.best, self.worth = tried, worth
         self.tick()
 
@@ -202,14 +203,21 @@ class Desk:
 
     def settle(self, task: Task) -> None:
         """All candidates of the task are tried: the best one's learner goes on."""
-        assert self.best is not None
+        best = self.best_of(task)
         if task.t == 0:
-            self.adopt(self.best.settings)
-        self.trials.finish(self.session.learner, task, self.best)
-        self.take(task, self.best)
+            self.adopt(best.settings)
+        self.trials.finish(self.session.learner, task, best)
+        self.take(task, best)
         self.best, self.worth, self.done = None, float("-inf"), 0
         if self._next < len(self.session.stream):
             self.save()
+
+    def best_of(self, task: Task) -> Tried:
+        """The best trial of a task; a run ends where all have failed."""
+        if self.best is None:
+            reasons = [row["failed"] for row in self.trials.rows if "failed" in row and row["task"] in (0, task.t)]
+            raise RunFailed(f"every trial of task {task.t} failed, the last because {reasons[-1]}")
+        return self.best
 
     def adopt(self, settings: Mapping[str, Any]) -> None:
         """The model that the first task chose is the session's from now on."""

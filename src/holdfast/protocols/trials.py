@@ -11,6 +11,7 @@ import torch
 
 from holdfast.audit import Lease
 from holdfast.engine import Net, State
+from holdfast.errors import RunFailed
 from holdfast.methods import Learner
 from holdfast.protocols.session import Progress, Session, joined
 from holdfast.protocols.showing import CHECK_EVERY, Showing
@@ -81,6 +82,7 @@ class Tried:
     settings: Mapping[str, Any]
     kept: Kept
     looks: list[tuple[int, list[float]]]  # step, accuracies
+    failed: str | None = None  # why it ended early: it is never chosen
 
     def at_stop(self) -> list[float]:
         """What the look at the step where it was stopped gave."""
@@ -142,20 +144,23 @@ class Trials:
         lease = Lease(task.t, task.train, task.val)
         rng = generator(session.seed, "batches", task=task.t)
         showing = Showing(learner, lease, task.train, task.t, self.passes, self.batch, rng, self.limit)
-        looks = []
+        looks, failed = [], None
         with seeded(seed_for(session.seed, "trial", trial=number)):
             showing.begin(lease=True)
-            for step in self._steps(showing, task.t, progress):
-                if step % self.every and step != showing.total:
-                    continue
-                found = self._look(number, step, task)
-                looks.append((step, found))
-                stop.offer(step, quality(found), learner.state)
+            try:
+                for step in self._steps(showing, task.t, progress):
+                    if step % self.every and step != showing.total:
+                        continue
+                    found = self._look(number, step, task)
+                    looks.append((step, found))
+                    stop.offer(step, quality(found), learner.state)
+            except RunFailed as error:  # it diverged: the others go on
+                failed = str(error)
         lease.close()
         session.adopt(*before)
         kept = stop.kept[0]
-        self._note(showing, task.t, settings, kept.step, began_from)
-        return Tried(number, dict(settings), kept, looks)
+        self._note(showing, task.t, settings, kept.step, began_from, failed)
+        return Tried(number, dict(settings), kept, looks, failed)
 
     def finish(self, learner: Learner, task: Task, tried: Tried) -> None:
         """The learner takes the weights where the trial was stopped, and finishes the task."""
@@ -248,9 +253,16 @@ class Trials:
         return [(task, task.test.take(rows)) for task, rows in zip(tasks, mine, strict=True) if len(rows)]
 
     def _note(
-        self, showing: Showing, task: int | None, settings: Mapping[str, Any], stop: int, began_from: int | None
+        self,
+        showing: Showing,
+        task: int | None,
+        settings: Mapping[str, Any],
+        stop: int,
+        began_from: int | None,
+        failed: str | None = None,
     ) -> None:
-        self.session.measured.rows_shown += showing.rows_shown
+        """One more row; what a trial that failed had cost is not known and not counted."""
+        self.session.measured.rows_shown += 0 if failed else showing.rows_shown
         self.rows.append(
             {
                 "trial": len(self.rows),
@@ -259,8 +271,9 @@ class Trials:
                 "settings": dict(settings),
                 "chosen": False,
                 "stop": stop,
-                "flops": showing.flops,
-                "seconds": showing.seconds,
-                "updates": showing.total,
+                "flops": 0 if failed else showing.flops,
+                "seconds": 0.0 if failed else showing.seconds,
+                "updates": 0 if failed else showing.total,
+                **({"failed": failed} if failed else {}),
             }
         )
