@@ -86,6 +86,41 @@ def test_a_number_measured_under_another_setting_is_neither_within_nor_out():
     assert [c["within"] for c in judged(recipe, {}, "laptop")] == [True, None]
 
 
+def entry(row, column, emulated=False, tuned_at=None):
+    return Entry(row, column, None, None, None, None, emulated, tuned_at=tuned_at)
+
+
+def test_only_the_rows_and_columns_asked_for_are_run():
+    models, tasks = ("fc", "LWTA", "EWC"), ("D5-5a", "D9-1a")
+    entries = [entry(f"{data}, {task}", model) for data in ("MNIST", "CIFAR10") for task in tasks for model in models]
+    entries.append(entry("MNIST, D9-1a", "EWC", True))
+
+    def asked(*words):
+        return [(e.row, e.column) for e in papers.only(entries, words)]
+
+    assert asked("fc", "LWTA", "MNIST", "D9-1a") == [("MNIST, D9-1a", "fc"), ("MNIST, D9-1a", "LWTA")]
+    assert len(asked("MNIST")) == 7 and len(asked("EWC", "correct")) == 4
+    assert asked("authors") == [("MNIST, D9-1a", "EWC")]
+    assert len(asked("fc", "authors")) == 5  # never together, so either
+    with pytest.raises(hf.BadInput, match="unknown row or column 'LWTB'; did you mean 'LWTA'"):
+        asked("LWTB")
+
+
+def test_what_follows_a_choice_brings_its_trials_along():
+    entries = [entry("GEM", "200"), entry("GEM", "640", tuned_at="200"), entry("iCARL", "640")]
+    assert [e.column for e in papers.only(entries, ["GEM", "640"])] == ["200", "640"]
+
+
+def test_a_cell_with_a_part_of_its_runs_is_not_judged_and_one_with_none_is_no_row():
+    cells = tuple(
+        {"row": row, "column": "c", "metric": "acc", "published": 0.5, "tolerance": 0.1} for row in ("a", "b")
+    )
+    behind = lambda row, column: [(f"{row}{i}", column) for i in (1, 2)]  # noqa: E731
+    recipe = Recipe("x/y", "t", {}, {}, lambda scale: [], lambda *place: [0.5], cells, behind=behind)
+    (found,) = judged(recipe, {}, "laptop", [entry("a1", "c")], {("a2", "c"), ("b1", "c"), ("b2", "c")})
+    assert (found["row"], found["setting"], found["within"]) == ("a", "run in part", None)
+
+
 def test_a_cell_is_judged_by_its_tolerance_and_on_the_number_it_names():
     cells = (
         {"row": "a", "column": "c", "metric": "acc", "published": 0.5, "tolerance": 0.02, "judged": True},

@@ -12,6 +12,9 @@ def reproduce(
     id: Annotated[str | None, typer.Argument(metavar="[ID]", help="e.g. gem/table3; without it: the list.")] = None,
     scale: Annotated[str, Option(metavar="NAME", help="smoke, laptop or full.")] = "laptop",
     seeds: Annotated[str | None, Option(metavar="N", help="How many seeds: 0 to N-1.")] = None,
+    words: Annotated[
+        str | None, Option("--only", metavar="NAMES", help="Of its rows and columns only these, e.g. fc,LWTA,D9-1a.")
+    ] = None,
     jobs: Annotated[str | None, Option(metavar="N", help="Processes at once.  [default: one per core]")] = None,
     out: Annotated[str | None, Option(metavar="DIR", help="Where results are kept.  [default: below runs/]")] = None,
     source: Annotated[
@@ -30,4 +33,4 @@ def reproduce(
 
     if id is None:
         return list_all(json)
-    return reproduce_one(id, scale, seeds, jobs, Output(out, fresh, json, quiet), source)
+    return reproduce_one(id, scale, seeds, jobs, Output(out, fresh, json, quiet), source, words)

@@ -58,9 +58,15 @@ def list_all(as_json: bool) -> int:
 
 
 def reproduce_one(
-    id: str, scale: str, seeds: str | None, jobs: str | None, output: Output, source: str | None = None
+    id: str,
+    scale: str,
+    seeds: str | None,
+    jobs: str | None,
+    output: Output,
+    source: str | None = None,
+    words: str | None = None,
 ) -> int:
-    """Run a recipe and set what was measured beside what was published."""
+    """Run a recipe and set what was measured beside what was published. `words`: which of its rows and columns."""
     found: list[str] = []
     recipe, size = None, Size()
     for step in (lambda: papers.find(id), lambda: make(Size, _given(scale, seeds, jobs), "this reproduction")):
@@ -75,7 +81,9 @@ def reproduce_one(
         found.append(f"{source} is not an output folder of Holdfast: it has no experiment.json")
     if found or recipe is None:
         raise BadInput(*found)
-    entries = recipe.entries(size.scale)
+    whole = recipe.entries(size.scale)
+    entries = whole if words is None else papers.only(whole, [word.strip() for word in words.split(",")])
+    left_out = {(e.row, e.column) for e in whole} - {(e.row, e.column) for e in entries}
     numbers = range(size.seeds or recipe.seeds[size.scale])
     home = Path(output.out or _default(recipe, entries))
     if output.fresh:
@@ -100,7 +108,7 @@ def reproduce_one(
         id=recipe.id,
         title=recipe.title,
         scale=size.scale,
-        cells=papers.judged(recipe, by_place, size.scale, entries),
+        cells=papers.judged(recipe, by_place, size.scale, entries, left_out),
         notes=[note for note in (recipe.said.get(size.scale, ""), *recipe.notes) if note],
         choices=[_told(entry) for entry in entries if entry.choice and entry.tunes],
         figures=[asdict(figure) for figure in recipe.figures(by_place)] if recipe.figures else [],

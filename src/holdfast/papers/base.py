@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any, Literal
 
 import holdfast as hf
+from holdfast.errors import unknown
 
 Scale = Literal["smoke", "laptop", "full"]
 SCALES: tuple[Scale, ...] = ("smoke", "laptop", "full")
@@ -50,6 +51,28 @@ class Entry:
             return self
         choice = choices.get((self.row, self.column if self.tuned_at is None else self.tuned_at, self.emulated))
         return None if choice is None else replace(self, choice=choice)
+
+    @property
+    def words(self) -> frozenset[str]:
+        """By what it can be asked for: the parts of its row and column, and whose way it is."""
+        return frozenset((*self.row.split(", "), *self.column.split(", "), "authors" if self.emulated else "correct"))
+
+
+def only(entries: Sequence[Entry], words: Sequence[str]) -> list[Entry]:
+    """The entries that have these words, and those whose choice they take.
+
+    Words that never stand together are alternatives: 'fc', 'LWTA' and 'D9-1a' ask for two models on one task.
+    """
+    wrong = sorted(set(words) - {word for entry in entries for word in entry.words})
+    if wrong:
+        valid = {word for entry in entries for word in entry.words}
+        raise hf.BadInput(*(unknown("row or column", word, valid) for word in wrong))
+    instead = {word: {v for v in words if not any({v, word} <= e.words for e in entries)} for word in words}
+    kept = [e for e in entries if all(word in e.words or instead[word] & e.words for word in words)]
+    if not kept:
+        raise hf.BadInput(f"no run has all of {', '.join(words)}")
+    followed = {(e.row, e.tuned_at, e.emulated) for e in kept}
+    return [e for e in entries if e in kept or (e.row, e.column, e.emulated) in followed]
 
 
 Found = Mapping[tuple[str, str, bool], Sequence[hf.Record]]  # (row, column, emulated) -> records by seed
@@ -172,12 +195,15 @@ def smaller(grid: Mapping[str, Sequence[Any]], scale: Scale) -> dict[str, Sequen
     return {name: values[-1:] if i else values[-2:] for i, (name, values) in enumerate(grid.items())}
 
 
-def judged(recipe: Recipe, found: Found, scale: Scale, entries: Sequence[Entry] = ()) -> list[dict[str, Any]]:
+def judged(
+    recipe: Recipe, found: Found, scale: Scale, entries: Sequence[Entry] = (), left_out: Collection[Place] = ()
+) -> list[dict[str, Any]]:
     """One row per published number: measured with its interval, emulated, and whether it is within tolerance.
 
     A cell is judged on the number under the authors' procedure where it says so, else on the correct one. Numbers
-    that the paper does not print have `published` None; those measured under another setting than the paper's cannot
-    be within tolerance or out of it.
+    that the paper does not print have `published` None; those measured under another setting than the paper's, or
+    from a part of their runs, cannot be within tolerance or out of it. `left_out`: what was not asked for; a cell that
+    has nothing else is no row.
     """
     settings = {(entry.row, entry.column): entry.setting for entry in entries}
     missing = recipe.missing(scale)
@@ -191,6 +217,10 @@ def judged(recipe: Recipe, found: Found, scale: Scale, entries: Sequence[Entry] 
         tolerance = cell.get("tolerance")
         behind = recipe.behind(*place[:2])
         setting = missing.get(place[:2]) or next((settings[one] for one in behind if settings.get(one)), "")
+        if left_out and not any(one in settings for one in behind):
+            continue
+        if not setting and any(one in left_out for one in behind):
+            setting = "run in part"
         within = None
         if against is not None and tolerance is not None and cell["published"] is not None and not setting:
             within = abs(against - cell["published"]) <= tolerance + 1e-9

@@ -119,16 +119,6 @@ def at_stop(record: hf.Record) -> float:
     return dict(hf.study.union(record, row["trial"]))[row["stop"]]
 
 
-def best(record: hf.Record) -> float:
-    """003's `best`: the highest accuracy on D1 ∪ D2 at any step of the chosen retraining."""
-    return max(accuracy for _, accuracy in hf.study.union(record, retraining(record)["trial"]))
-
-
-def last(record: hf.Record) -> float:
-    """003's `last`: the accuracy on D1 ∪ D2 at the end of the chosen retraining."""
-    return hf.study.union(record, retraining(record)["trial"])[-1][1]
-
-
 def reached(record: hf.Record, share: float, on: int | None = None) -> float:
     """004's prescient number as its authors read it: per retraining, at the first step that has `share` of the highest
     accuracy on D1 ∪ D2; `on`: on the test set of this task alone."""

@@ -101,7 +101,7 @@ def _measured(found: Found, row: str, column: str, metric: str, emulated: bool) 
     if column == grid.IMM:
         merges = ("mean", "mode")
         return [max(study.peak(hf.study.blended(r, merge))[1] for merge in merges) for r in records]
-    return [(table3.THEIRS if emulated else table3.CORRECT)[metric](record) for record in records]
+    return [table3.READ[metric](record) for record in records]
 
 
 def _figures(found: Found, title: str, shown: Shown) -> list[Figure]:

@@ -8,6 +8,7 @@ from typing import Any
 import holdfast as hf
 from holdfast.papers import study
 from holdfast.papers.base import Entry, Found, Place, Scale
+from holdfast.papers.still import mnist
 
 DATA = {
     "CIFAR10": "cifar-10",
@@ -58,8 +59,12 @@ def training(model: study.Model, scale: Scale) -> dict[str, Any]:
     return {"lr": rates, "steps": 2500 if model.long else 1500}
 
 
-def entries(scale: Scale, wanted: Iterable[tuple[str, str, str]]) -> list[Entry]:
-    """Runs of (data set, task, model); data sets and tasks that the scale leaves out are left out."""
+def entries(scale: Scale, wanted: Iterable[tuple[str, str, str]], *, shared: bool = False) -> list[Entry]:
+    """Runs of (data set, task, model); data sets and tasks that the scale leaves out are left out.
+
+    `shared`: at laptop, MNIST's are the runs of still/table4. The protocols `application` and `realistic` train the
+    same trials there and differ in where they stop, so that `best` and `last` can be read from either.
+    """
     made = []
     for data, slt, column in wanted:
         if data not in RUN[scale] or slt not in tasks(scale, data, column):
@@ -71,9 +76,11 @@ def entries(scale: Scale, wanted: Iterable[tuple[str, str, str]]) -> list[Entry]
             variants.append((study.EMULATED.get(name, study.MODELS[name]), True))
         for model, emulated in variants:
             settings, permute = training(model, scale), not (emulated and slt == study.PERMUTED)
+            protocol = "realistic" if shared and permute and (scale, data) == ("laptop", "MNIST") else "application"
+            settings |= mnist.training(model, scale) if protocol == "realistic" else {}
             made.append(
                 study.entry(
-                    place, slt, model, scale, "application", settings, data=source, emulated=emulated, permute=permute
+                    place, slt, model, scale, protocol, settings, data=source, emulated=emulated, permute=permute
                 )
             )
     return made
