@@ -1,6 +1,7 @@
 """Units that compete, and initial weights."""
 
 import numpy as np
+import pytest
 import torch
 
 import holdfast as hf
@@ -16,6 +17,15 @@ def test_the_largest_of_a_block_passes_and_the_others_are_zero():
     np.testing.assert_array_equal(out.detach().numpy(), expected)
     out.sum().backward()
     np.testing.assert_array_equal(z.grad.numpy(), (expected != 0).astype(np.float32))
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 4])
+def test_of_equal_ones_the_first_wins(block):
+    z = torch.randint(-2, 3, (200, 12)).float()
+    blocks = z.numpy().reshape(200, -1, block)
+    first = blocks.argmax(-1)[..., None]
+    expected = np.where(np.arange(block) == first, blocks, 0).reshape(200, 12)
+    np.testing.assert_array_equal(Winners(block)(z).numpy(), expected)
 
 
 def test_a_layer_of_s_blocks_has_2s_units_and_no_relu():

@@ -265,3 +265,12 @@ def test_finished_runs_of_another_folder_are_taken_over(tmp_path, capsys):
     assert {path.parent.name: path.read_text() for path in two.rglob("record.json")} == before
     main(["reproduce", "apps/figure7", "--scale", "smoke", "--from", str(tmp_path / "none")])
     assert "is not an output folder of Holdfast" in capsys.readouterr().err
+
+
+def test_some_rows_and_columns_of_a_table(tmp_path, capsys):
+    result = reproduce(capsys, "still/table4", "--only", "fc,D9-1a", "--out", str(tmp_path / "o"))
+    assert [(c["row"], c["column"]) for c in result["cells"]] == [("fc", "D9-1a")]
+    reproduce(capsys, "still/table4", "--only", "fd,D9-1z", "--out", str(tmp_path / "none"), code=2)
+    said = capsys.readouterr().err
+    assert "'fd'; did you mean 'fc'?" in said and "'D9-1z'; did you mean 'D9-1a'?" in said
+    assert not (tmp_path / "none").exists()
