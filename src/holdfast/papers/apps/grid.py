@@ -8,7 +8,6 @@ from typing import Any
 import holdfast as hf
 from holdfast.papers import study
 from holdfast.papers.base import Entry, Found, Place, Scale
-from holdfast.papers.still import mnist
 
 DATA = {
     "CIFAR10": "cifar-10",
@@ -77,7 +76,6 @@ def entries(scale: Scale, wanted: Iterable[tuple[str, str, str]], *, shared: boo
         for model, emulated in variants:
             settings, permute = training(model, scale), not (emulated and slt == study.PERMUTED)
             protocol = "realistic" if shared and permute and (scale, data) == ("laptop", "MNIST") else "application"
-            settings |= mnist.training(model, scale) if protocol == "realistic" else {}
             made.append(
                 study.entry(
                     place, slt, model, scale, protocol, settings, data=source, emulated=emulated, permute=permute
