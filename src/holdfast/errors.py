@@ -31,11 +31,14 @@ def unknown(word: str, given: str, valid: Iterable[str], where: str = "") -> str
 
     >>> unknown("method", "gme", ["gem", "ewc"])
     "unknown method 'gme'; did you mean 'gem'?"
+    >>> unknown("method", "GEM", ["gem", "ewc"])
+    "unknown method 'GEM'; did you mean 'gem'?"
     >>> unknown("method", "zzz", ["gem", "ewc"])
     "unknown method 'zzz'; choose from ewc, gem"
     """
     names = sorted(valid)
-    near = get_close_matches(given, names, n=1, cutoff=0.5)
+    folded = {name.lower(): name for name in names}
+    near = get_close_matches(given.lower(), folded, n=1, cutoff=0.5)
     if near:
-        return f"unknown {word} {given!r}{where}; did you mean {near[0]!r}?"
+        return f"unknown {word} {given!r}{where}; did you mean {folded[near[0]]!r}?"
     return f"unknown {word} {given!r}{where}; choose from {', '.join(names)}"

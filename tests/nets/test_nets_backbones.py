@@ -86,6 +86,17 @@ def test_dropout_follows_each_hidden_layer_and_the_input():
     assert [m.p for m in both if isinstance(m, nn.Dropout)] == [0.2, 0.5, 0.5]
     conv = build("conv", (1, 8, 8), filters=(2,), hidden=3, dropout=0.5)
     assert kinds(conv) == "Conv2d ReLU MaxPool2d Flatten Linear ReLU Dropout Linear".split()
+    noisy = build("conv", (1, 8, 8), filters=(2,), hidden=3, input_dropout=0.5)
+    assert kinds(noisy) == "Dropout Conv2d ReLU MaxPool2d Flatten Linear ReLU Linear".split()
+
+
+def test_convolutions_can_begin_as_in_papers_003_and_004():
+    torch.manual_seed(0)
+    begun = [m for m in build("conv", (1, 28, 28), init="tenth") if isinstance(m, nn.Conv2d | nn.Linear)]
+    assert len(begun) == 4
+    for m in begun:
+        assert m.weight.abs().max() <= 0.2 and bool((m.bias == 0.1).all())
+        assert abs(m.weight.std().item() / 0.1 - 0.8796) < 0.03  # of a normal cut at two deviations
 
 
 def test_xavier_starts_within_its_bounds_with_zero_bias():

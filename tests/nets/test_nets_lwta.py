@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import holdfast as hf
+from holdfast.nets.base import begun
 from holdfast.nets.lwta import Winners
-from holdfast.nets.mlp import linear
 
 
 def test_the_largest_of_a_block_passes_and_the_others_are_zero():
@@ -39,7 +39,7 @@ def test_a_layer_of_s_blocks_has_2s_units_and_no_relu():
 
 def test_truncated_weights_have_their_deviation_and_their_bound():
     torch.manual_seed(0)
-    layer = linear(400, 300, "truncated")
+    layer = begun(torch.nn.Linear(400, 300), "truncated")
     deviation = 1 / 20
     assert layer.weight.abs().max() <= 2 * deviation
     assert abs(layer.weight.std().item() / deviation - 0.8796) < 0.01  # of a normal cut at two deviations

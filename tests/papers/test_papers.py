@@ -101,9 +101,15 @@ def test_only_the_rows_and_columns_asked_for_are_run():
     assert asked("fc", "LWTA", "MNIST", "D9-1a") == [("MNIST, D9-1a", "fc"), ("MNIST, D9-1a", "LWTA")]
     assert len(asked("MNIST")) == 7 and len(asked("EWC", "correct")) == 4
     assert asked("authors") == [("MNIST, D9-1a", "EWC")]
-    assert len(asked("fc", "authors")) == 5  # never together, so either
-    with pytest.raises(hf.BadInput, match="unknown row or column 'LWTB'; did you mean 'LWTA'"):
-        asked("LWTB")
+    with pytest.raises(hf.BadInput, match="no run has all of fc, authors"):  # of different kinds, so both
+        asked("fc", "authors")
+    with pytest.raises(hf.BadInput, match="unknown row or column 'lwtb'; did you mean 'LWTA'"):
+        asked("lwtb")
+    with pytest.raises(hf.BadInput) as error:
+        papers.only(entries, ["D5-5b", "LWTB"], known=["D5-5b"])
+    assert error.value.faults == (
+        "'D5-5b' has no runs at this scale", "unknown row or column 'LWTB'; did you mean 'LWTA'?",
+    )  # fmt: skip
 
 
 def test_what_follows_a_choice_brings_its_trials_along():

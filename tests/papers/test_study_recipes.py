@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 
 import holdfast as hf
@@ -40,7 +41,7 @@ def handmade(
         for n, (_, tests) in courses.items() for task, qs in tests.items() for i, q in enumerate(qs)
     ]  # fmt: skip
     made = {"trials": trials, "curves": curves, **({"blends": blends} if blends else {})}
-    protocol = {**record.protocol, "name": "realistic", "epochs": 10}
+    protocol = {**record.protocol, "name": "realistic", "epochs": 10, "steps": None}
     return dataclasses.replace(record, study=made, protocol=protocol)
 
 
@@ -59,6 +60,14 @@ def test_realistic_is_read_where_it_stopped_and_as_the_authors_read_it(some_reco
     assert still4.measured(found, "fc", "D9-1a", "", True) == [0.82]
     assert still4.measured(found, "D-fc", "D9-1a", "", True) == [0.82]  # started without dropout: fc's runs
     assert still4.measured(found, "D-fc", "D9-1a", "", False) is None
+
+
+def test_dp10_10_shows_what_was_lost_of_d1(some_record):
+    record = dataclasses.replace(handmade(some_record, COURSES), R=np.array([[0.96, 0.1], [0.79, 0.95]]))
+    found = {("fc", "DP10-10", False): [record]}
+    read = {metric: still4.measured(found, "fc", "DP10-10", metric, False) for metric in (still4.BEFORE, still4.AFTER)}
+    shown = {c["metric"] for c in papers.find("still/table4").published if c["column"] == "DP10-10"}
+    assert (read[still4.BEFORE], read[still4.AFTER]) == ([0.96], [0.79]) and set(read) < shown
 
 
 def test_dp10_10_is_read_as_the_authors_scored_it(some_record):
@@ -145,6 +154,23 @@ def test_a_panel_shows_the_chosen_path_over_time(some_record):
     assert epochs.begins == [0, 10] and max(epochs.curves[1].x) == 20
 
 
+def test_an_epoch_is_a_pass_over_the_part_where_training_has_a_number_of_steps(some_record):
+    record = handmade(some_record, COURSES)
+    tasks = [{**task, "n_train": n} for task, n in zip(record.tasks, (90, 10), strict=True)]
+    limited = dataclasses.replace(record, protocol={**record.protocol, "steps": 20, "batch": 9}, tasks=tasks)
+    made = study.panel("D9-1a", [limited], "epoch")
+    assert made.begins == [0, 2] and max(made.curves[1].x) == pytest.approx(2 + 18)
+
+
+def test_the_authors_panel_draws_the_retraining_that_their_number_is_read_from(some_record):
+    found = {("fc", "D9-1a", False): [handmade(some_record, COURSES)]}
+    (figure,) = papers.find("still/figure4").figures(found)
+    (panel,) = figure.panels
+    union = panel.curves[-1].mean
+    assert union == pytest.approx([0.86, 0.87, 0.82]) and not panel.marks  # trial 2, to its end
+    assert still4.measured(found, "D-fc", "D9-1a", "", True) == [pytest.approx(union[-1])]
+
+
 def test_a_panel_of_merged_networks_marks_the_best_alpha(some_record):
     mean, mode = [0.2, 0.5, 0.8, 0.5, 0.2], [0.2, 0.6, 0.7, 0.9, 0.2]
     made = study.panel("MNIST", [handmade(some_record, COURSES, blends(mean, mode))])
@@ -182,7 +208,7 @@ def test_laptop_has_004s_lengths_and_six_topologies():
     assert (entries["fc", "D5-5a"].protocol.steps, entries["EWC", "D5-5a"].protocol.steps) == (1500, 2500)
     assert len(entries["fc", "D5-5a"].protocol.topologies()) == 6 and entries["fc", "D5-5a"].protocol.lr == (0.001,)
     thin = {(e.row, e.column): e for e in papers.find("still/table3").entries("laptop")}
-    assert thin["fc", "D5-5a"].protocol.topologies() == [(800, 800), (800, 800, 800)]
+    assert thin["fc", "D5-5a"].protocol.topologies() == [(400, 400), (400, 800), (800, 400), (800, 800)]
     full = papers.find("still/table4").entries("full")
     assert len(full[0].protocol.topologies()) == 36 and {e.column for e in full if e.row == "D-conv"} == set(study.SLTS)
 
@@ -197,6 +223,20 @@ def test_figures_have_the_same_cells_as_the_tables():
             assert {entry.cell(0).name for entry in papers.find(figure).entries("smoke")} <= there, figure
 
 
+def test_at_laptop_figures_draw_runs_of_the_tables_that_their_notes_name():
+    if not (_have("mnist") and _have("fashion-mnist")):
+        pytest.skip("MNIST is not here")
+    names = {
+        item: {entry.cell(0).name for entry in papers.find(f"apps/{item}").entries("laptop")}
+        for item in ("table4", "table5", *(f"figure{n}" for n in range(2, 9)), "appendix_b")
+    }
+    for item in (f"figure{n}" for n in range(2, 6)):
+        assert names[item] and names[item] <= names["table5"], item
+    for item in (f"figure{n}" for n in range(6, 9)):
+        assert names[item] and names[item] <= names["table4"], item
+    assert names["appendix_b"] <= names["table4"] | names["table5"]
+
+
 def test_absent_data_sets_are_listed_never_dropped():
     recipe = papers.find("apps/table3")
     assert grid.ABSENT == ("Devanagari", "EMNIST", "Fruits 360", "MADBase", "NotMNIST")
@@ -208,7 +248,7 @@ def test_absent_data_sets_are_listed_never_dropped():
 
 
 def test_thresholds_are_003s():
-    thresholds = {c["column"]: c["threshold"] for c in papers.find("still/table4").published}
+    thresholds = {c["column"]: c["threshold"] for c in papers.find("still/table4").published if "threshold" in c}
     assert thresholds["D5-5a"] == thresholds["DP10-10"] == 0.5 and thresholds["D9-1c"] == 0.9
     shaded = [c for c in papers.find("apps/table3").published if "threshold" in c]
     assert {c["metric"] for c in shaded} == {"best"} and len(shaded) == 162
@@ -273,4 +313,8 @@ def test_some_rows_and_columns_of_a_table(tmp_path, capsys):
     reproduce(capsys, "still/table4", "--only", "fd,D9-1z", "--out", str(tmp_path / "none"), code=2)
     said = capsys.readouterr().err
     assert "'fd'; did you mean 'fc'?" in said and "'D9-1z'; did you mean 'D9-1a'?" in said
+    reproduce(capsys, "still/table4", "--only", "D5-5b", "--out", str(tmp_path / "none"), code=2)
+    assert "'D5-5b' has no runs at this scale" in capsys.readouterr().err
+    reproduce(capsys, "apps/table1", "--only", "MNIST", "--out", str(tmp_path / "none"), code=2)
+    assert "has no runs to choose from" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()

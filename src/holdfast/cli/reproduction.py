@@ -82,7 +82,7 @@ def reproduce_one(
     if found or recipe is None:
         raise BadInput(*found)
     whole = recipe.entries(size.scale)
-    entries = whole if words is None else papers.only(whole, [word.strip() for word in words.split(",")])
+    entries = whole if words is None else _only(recipe, whole, words)
     left_out = {(e.row, e.column) for e in whole} - {(e.row, e.column) for e in entries}
     numbers = range(size.seeds or recipe.seeds[size.scale])
     home = Path(output.out or _default(recipe, entries))
@@ -137,6 +137,14 @@ def kept(home: Path) -> Reproduction | None:
     except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read: {error}") from error
     return Reproduction.read(values if isinstance(values, dict) else {})
+
+
+def _only(recipe: papers.Recipe, entries: list[papers.Entry], words: str) -> list[papers.Entry]:
+    """Of its rows and columns those asked for."""
+    if not entries:
+        raise BadInput(f"{recipe.id} has no runs to choose from; leave --only out")
+    known = {word for cell in recipe.published for place in (cell["row"], cell["column"]) for word in place.split(", ")}
+    return papers.only(entries, [word.strip() for word in words.split(",")], known)
 
 
 def _default(recipe: papers.Recipe, entries: list[papers.Entry]) -> Path:

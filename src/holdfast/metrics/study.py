@@ -54,10 +54,10 @@ def prescient(record: Record, on: int | None = None) -> float:
     return max(_highest(course(record, row["trial"], on)) for row in _trials(record, last))
 
 
-def realistic(
+def stopped(
     record: Record, threshold: float = 0.99, pick: Literal["d2", "union"] = "d2", on: int | None = None
-) -> float:
-    """χ(t_E) on D1 ∪ D2, t_E = min {t : χ(t) ≥ μ max χ on D2} (004 Alg. 2).
+) -> tuple[int, float]:
+    """Which retraining is taken, and t_E, the step where it is stopped: min {t : χ(t) ≥ μ max χ on D2} (004 Alg. 2).
 
     ε₂ is picked by the accuracy on D2 at t_E, or as printed by that on D1 ∪ D2. `on`: all looks are at this task's test
     set instead, which is what the authors' code did on DP10-10.
@@ -66,9 +66,18 @@ def realistic(
     for trial in retrainings(record):
         own = course(record, trial, len(record.tasks) - 1 if on is None else on)
         at, reached = next((t, q) for t, q in own if q >= threshold * _highest(own))
-        whole = dict(course(record, trial, on))[at]
-        found.append((whole if pick == "union" else reached, whole))
-    return max(found, key=lambda each: each[0])[1]
+        worth = dict(course(record, trial, on))[at] if pick == "union" else reached
+        found.append((worth, trial, at))
+    _, trial, at = max(found, key=lambda each: each[0])
+    return trial, at
+
+
+def realistic(
+    record: Record, threshold: float = 0.99, pick: Literal["d2", "union"] = "d2", on: int | None = None
+) -> float:
+    """χ(t_E) on D1 ∪ D2 of the retraining that is taken; the arguments are those of `stopped`."""
+    trial, at = stopped(record, threshold, pick, on)
+    return dict(course(record, trial, on))[at]
 
 
 def best(record: Record, on: int | None = None) -> float:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Literal, TypeVar
 
 from torch import nn
 
 from holdfast.errors import BadInput
 from holdfast.types import StreamInfo
+
+Init = Literal["torch", "xavier", "truncated", "tenth"]
+Layer = TypeVar("Layer", nn.Linear, nn.Conv2d)
 
 
 class NetSpec(ABC):
@@ -26,3 +30,21 @@ def image_shape(info: StreamInfo, net: str, smallest: int) -> tuple[int, int, in
     if min(height, width) < smallest:
         raise BadInput(f"net {net!r} needs images of at least {smallest}×{smallest}, not {height}×{width}; try 'mlp'")
     return channels, height, width
+
+
+def begun(layer: Layer, init: Init) -> Layer:
+    """The layer with its initial weights.
+
+    `truncated`: normal of deviation 1/√n, n the inputs of a unit, cut at two deviations, biases 0. `tenth`: the same of
+    deviation 0.1 with biases 0.1, as in the code of EWC's and IMM's authors and of papers 003 and 004's CONV.
+    """
+    if init == "torch":
+        return layer
+    if init == "xavier":
+        nn.init.xavier_uniform_(layer.weight)
+    else:
+        deviation = 0.1 if init == "tenth" else layer.weight[0].numel() ** -0.5
+        nn.init.trunc_normal_(layer.weight, std=deviation, a=-2 * deviation, b=2 * deviation)
+    if layer.bias is not None:
+        nn.init.constant_(layer.bias, 0.1 if init == "tenth" else 0.0)
+    return layer

@@ -7,7 +7,7 @@ from typing import final
 
 from torch import nn
 
-from holdfast.nets.base import NetSpec, image_shape
+from holdfast.nets.base import Init, NetSpec, begun, image_shape
 from holdfast.settings import Count, Fraction
 from holdfast.types import StreamInfo
 
@@ -20,15 +20,18 @@ class Conv(NetSpec):
     filters: tuple[Count, ...] = (32, 64)  # of each convolution
     kernel: Count = 5  # side of the filters; padding keeps the size
     hidden: Count = 1024  # units of the fully connected layer
-    dropout: Fraction = 0.0  # before the output layer
+    dropout: Fraction = 0.0  # of the fully connected layer's units
+    input_dropout: Fraction = 0.0  # of pixels
+    init: Init = "torch"  # torch's own, xavier-uniform, truncated normal, tenth (papers 003, 004)
 
     def build(self, info: StreamInfo) -> nn.Module:
         channels, height, width = image_shape(info, "conv", smallest=2 ** len(self.filters))
-        layers: list[nn.Module] = []
+        layers: list[nn.Module] = [nn.Dropout(self.input_dropout)] if self.input_dropout else []
         for n in self.filters:
-            layers += [nn.Conv2d(channels, n, self.kernel, padding="same"), nn.ReLU(), nn.MaxPool2d(2)]
+            convolution = begun(nn.Conv2d(channels, n, self.kernel, padding="same"), self.init)
+            layers += [convolution, nn.ReLU(), nn.MaxPool2d(2)]
             channels, height, width = n, height // 2, width // 2
-        layers += [nn.Flatten(), nn.Linear(channels * height * width, self.hidden), nn.ReLU()]
+        layers += [nn.Flatten(), begun(nn.Linear(channels * height * width, self.hidden), self.init), nn.ReLU()]
         if self.dropout:
             layers.append(nn.Dropout(self.dropout))
-        return nn.Sequential(*layers, nn.Linear(self.hidden, info.classes))
+        return nn.Sequential(*layers, begun(nn.Linear(self.hidden, info.classes), self.init))

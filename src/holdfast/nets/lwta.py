@@ -10,8 +10,7 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from holdfast.nets.base import NetSpec
-from holdfast.nets.mlp import Init, linear
+from holdfast.nets.base import Init, NetSpec, begun
 from holdfast.settings import Count
 from holdfast.types import Gate, StreamInfo
 
@@ -35,9 +34,9 @@ class LWTA(NetSpec):
         width = math.prod(info.shape)
         for blocks in self.hidden:
             units = blocks * self.block
-            layers += [linear(width, units, self.init), Winners(self.block)]
+            layers += [begun(nn.Linear(width, units), self.init), Winners(self.block)]
             width = units
-        return nn.Sequential(*layers, linear(width, info.classes, self.init))
+        return nn.Sequential(*layers, begun(nn.Linear(width, info.classes), self.init))
 
 
 class Winners(Gate):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import final
 
 from torch import nn
 
-from holdfast.nets.base import NetSpec
+from holdfast.nets.base import Init, NetSpec, begun
 from holdfast.settings import Count, Fraction
 from holdfast.types import StreamInfo
-
-Init = Literal["torch", "xavier", "truncated", "tenth"]
 
 
 @final
@@ -37,26 +35,8 @@ class MLP(NetSpec):
         if self.input_dropout:
             layers.append(nn.Dropout(self.input_dropout))
         for units in self.hidden:
-            layers += [linear(width, units, self.init), nn.ReLU()]
+            layers += [begun(nn.Linear(width, units), self.init), nn.ReLU()]
             if self.dropout:
                 layers.append(nn.Dropout(self.dropout))
             width = units
-        return nn.Sequential(*layers, linear(width, info.classes, self.init))
-
-
-def linear(n_in: int, n_out: int, init: Init) -> nn.Linear:
-    """A layer with its initial weights.
-
-    `truncated`: normal of deviation 1/√n_in, cut at two deviations, biases 0. `tenth`: the same of deviation 0.1 with
-    biases 0.1, as in the code of EWC's and IMM's authors.
-    """
-    layer = nn.Linear(n_in, n_out)
-    if init == "torch":
-        return layer
-    if init == "xavier":
-        nn.init.xavier_uniform_(layer.weight)
-    else:
-        deviation = 0.1 if init == "tenth" else n_in**-0.5
-        nn.init.trunc_normal_(layer.weight, std=deviation, a=-2 * deviation, b=2 * deviation)
-    nn.init.constant_(layer.bias, 0.1 if init == "tenth" else 0.0)
-    return layer
+        return nn.Sequential(*layers, begun(nn.Linear(width, info.classes), self.init))

@@ -53,22 +53,29 @@ class Entry:
         return None if choice is None else replace(self, choice=choice)
 
     @property
-    def words(self) -> frozenset[str]:
-        """By what it can be asked for: the parts of its row and column, and whose way it is."""
-        return frozenset((*self.row.split(", "), *self.column.split(", "), "authors" if self.emulated else "correct"))
+    def words(self) -> dict[str, str]:
+        """By what it can be asked for: the parts of its row and of its column, and whose way it is, each of a kind."""
+        parts = {f"{name} {i}": word for name, place in (("row", self.row), ("column", self.column))
+                 for i, word in enumerate(place.split(", "))}  # fmt: skip
+        return {**parts, "whose": "authors" if self.emulated else "correct"}
 
 
-def only(entries: Sequence[Entry], words: Sequence[str]) -> list[Entry]:
+def only(entries: Sequence[Entry], words: Sequence[str], known: Collection[str] = ()) -> list[Entry]:
     """The entries that have these words, and those whose choice they take.
 
-    Words that never stand together are alternatives: 'fc', 'LWTA' and 'D9-1a' ask for two models on one task.
+    Words of one kind are alternatives: 'fc', 'LWTA' and 'D9-1a' ask for two models on one task. `known`: words of the
+    paper's, which may have no runs at this scale.
     """
-    wrong = sorted(set(words) - {word for entry in entries for word in entry.words})
+    kinds = {word: kind for entry in entries for kind, word in entry.words.items()}
+    wrong = [word for word in dict.fromkeys(words) if word not in kinds]
     if wrong:
-        valid = {word for entry in entries for word in entry.words}
-        raise hf.BadInput(*(unknown("row or column", word, valid) for word in wrong))
-    instead = {word: {v for v in words if not any({v, word} <= e.words for e in entries)} for word in words}
-    kept = [e for e in entries if all(word in e.words or instead[word] & e.words for word in words)]
+        raise hf.BadInput(
+            *(f"{w!r} has no runs at this scale" if w in known else unknown("row or column", w, kinds) for w in wrong)
+        )
+    asked: dict[str, set[str]] = {}
+    for word in words:
+        asked.setdefault(kinds[word], set()).add(word)
+    kept = [e for e in entries if all(e.words.get(kind) in wanted for kind, wanted in asked.items())]
     if not kept:
         raise hf.BadInput(f"no run has all of {', '.join(words)}")
     followed = {(e.row, e.tuned_at, e.emulated) for e in kept}
@@ -201,9 +208,9 @@ def judged(
     """One row per published number: measured with its interval, emulated, and whether it is within tolerance.
 
     A cell is judged on the number under the authors' procedure where it says so, else on the correct one. Numbers
-    that the paper does not print have `published` None; those measured under another setting than the paper's, or
-    from a part of their runs, cannot be within tolerance or out of it. `left_out`: what was not asked for; a cell that
-    has nothing else is no row.
+    that the paper does not print have `published` None; those measured under another setting than the paper's, as all
+    are at smoke, or from a part of their runs, cannot be within tolerance or out of it. `left_out`: what was not asked
+    for; a cell that has nothing else is no row.
     """
     settings = {(entry.row, entry.column): entry.setting for entry in entries}
     missing = recipe.missing(scale)
@@ -222,7 +229,8 @@ def judged(
         if not setting and any(one in left_out for one in behind):
             setting = "run in part"
         within = None
-        if against is not None and tolerance is not None and cell["published"] is not None and not setting:
+        as_published = not setting and scale != "smoke"
+        if against is not None and tolerance is not None and cell["published"] is not None and as_published:
             within = abs(against - cell["published"]) <= tolerance + 1e-9
         cells.append(
             {

@@ -19,6 +19,7 @@ VAL = 1 / 12  # 55,000 of MNIST's 60,000 rows are trained on, as in the papers; 
 
 Settings = Mapping[str, Any]
 Reading = Callable[[hf.Record], float]
+Stopping = Callable[[hf.Record], tuple[int, float]]  # the retraining that is taken, and the step where it is stopped
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,11 @@ DROPS = {"dropout": 0.5, "input_dropout": 0.2}
 MODELS = {
     "fc": Model("finetune", "mlp", shape={"init": "truncated"}),
     "D-fc": Model("finetune", "mlp", shape={"init": "truncated", **DROPS}),
-    "conv": Model("finetune", "conv"),
-    "D-conv": Model("finetune", "conv", shape={"dropout": 0.5}),
+    "conv": Model("finetune", "conv", shape={"init": "tenth"}),
+    "D-conv": Model("finetune", "conv", shape={"init": "tenth", "dropout": 0.5, "input_dropout": 0.5}),
     "LWTA": Model("finetune", "lwta"),
     "EWC": Model("ewc", "mlp", {"strength": "1/lr"}, {"init": "truncated", **DROPS}, long=True),
-    "wtIMM": Model("imm", "mlp", {"merge": "mode"}, {"init": "tenth"}, {"optimiser": "sgd"}),
+    "wtIMM": Model("imm", "mlp", {"merge": "mode"}, {"init": "tenth", **DROPS}, {"optimiser": "sgd"}),
 }
 EMULATED = {  # as the authors' code ran them, where that needs another training
     "EWC": Model(
@@ -122,8 +123,9 @@ def at_stop(record: hf.Record) -> float:
 def reached(record: hf.Record, share: float, on: int | None = None) -> float:
     """004's prescient number as its authors read it: per retraining, at the first step that has `share` of the highest
     accuracy on D1 ∪ D2; `on`: on the test set of this task alone."""
-    rows = [row for row in record.study["trials"] if row["task"] == len(record.tasks) - 1]
-    courses = [hf.study.course(record, row["trial"], on) for row in rows]
+    last = len(record.tasks) - 1
+    trials = [row["trial"] for row in record.study["trials"] if row["task"] == last and "failed" not in row]
+    courses = [hf.study.course(record, trial, on) for trial in trials]
     return max(next(q for _, q in course if q >= share * max(q for _, q in course)) for course in courses)
 
 
@@ -143,13 +145,19 @@ def near(course: Sequence[tuple[float, float]], alpha: float) -> float:
     return min(course, key=lambda point: abs(point[0] - alpha))[1]
 
 
-def panel(title: str, records: Sequence[hf.Record], unit: Literal["step", "epoch"] = "step") -> Panel:
-    """The chosen path of a study, mean over seeds: D1 while it is learned and after, D2, and their union."""
+def panel(
+    title: str, records: Sequence[hf.Record], unit: Literal["step", "epoch"] = "step", stopping: Stopping | None = None
+) -> Panel:
+    """A study's course, mean over seeds: D1 while it is learned and after, D2, and their union.
+
+    Drawn is the retraining that the run chose, or the one that `stopping` takes.
+    """
     record = records[0]
     parts = len(record.tasks)
-    path = [_path(each) for each in records]
+    stops = [(stopping or _stop)(each) for each in records]
+    path = [[*_path(each)[:-1], trial] for each, (trial, _) in zip(records, stops, strict=True)]
     lengths = [max(step for step, _ in hf.study.course(record, path[0][t], t)) for t in range(parts)]
-    size = [lengths[t] if unit == "step" else float(record.protocol["epochs"]) for t in range(parts)]
+    size = [length if unit == "step" else _epochs(record, t, length) for t, length in enumerate(lengths)]
     begins = [float(sum(size[:t])) for t in range(parts)]
 
     def placed(t: int, course: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -175,7 +183,7 @@ def panel(title: str, records: Sequence[hf.Record], unit: Literal["step", "epoch
         [*curves, *_merged(name, records)] if merges else curves,
         begins,
         hf.interval(baselines).mean,
-        _alphas(name, records) if merges else _stops(records, lengths[-1], begins[-1], size[-1], unit),
+        _alphas(name, records) if merges else _stops([at for _, at in stops], lengths[-1], begins[-1], size[-1], unit),
     )
 
 
@@ -205,10 +213,22 @@ def _alphas(name: str, records: Sequence[hf.Record]) -> list[Mark]:
     return marks
 
 
-def _stops(records: Sequence[hf.Record], length: float, begin: float, size: float, unit: str) -> list[Mark]:
+def _stop(record: hf.Record) -> tuple[int, float]:
+    row = retraining(record)
+    return int(row["trial"]), float(row["stop"])
+
+
+def _epochs(record: hf.Record, task: int, steps: float) -> float:
+    """How many passes over a task so many steps are."""
+    if record.protocol["steps"] is None:
+        return float(record.protocol["epochs"])
+    return steps * float(record.protocol["batch"]) / float(record.tasks[task]["n_train"])
+
+
+def _stops(steps: Sequence[float], length: float, begin: float, size: float, unit: str) -> list[Mark]:
     """Where retraining was stopped, if before its end."""
-    at = [begin + retraining(record)["stop"] / length * size for record in records]
-    mean = sum(at) / len(at)
-    if mean >= begin + size:
+    mean = sum(steps) / len(steps) / length * size
+    if mean >= size:
         return []
-    return [Mark(mean, f"stopped at {unit} {mean:.4g}{' on average' if len(at) > 1 else ''}")]
+    often = " on average" if len(steps) > 1 else ""
+    return [Mark(begin + mean, f"stopped at {unit} {mean:.4g} of retraining{often}")]

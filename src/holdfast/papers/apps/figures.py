@@ -27,7 +27,7 @@ class Shown:
 
 
 SHOWN = {
-    "figure2": Shown(((study.PERMUTED, "FC"),), ("waterfall",), "data sets", 30, table3.NOTES[1:2]),
+    "figure2": Shown(((study.PERMUTED, "FC"),), ("waterfall",), "data sets", 30, (table3.PERMUTED,)),
     "figure3": Shown(tuple((slt, "D-FC") for slt in study.FIVE), ("waterfall",), "tasks", 90),
     "figure4": Shown(
         tuple((slt, "EWC") for slt in ("D9-1c", "D9-1a", "D9-1b")), ("course",), "tasks", 120, (STANDS_IN,)
@@ -50,7 +50,8 @@ def recipes() -> list[Recipe]:
 def _recipe(item: str, shown: Shown) -> Recipe:
     title, _ = published("apps", item)
     merges = all(model == grid.IMM for _, model in shown.experiments)
-    whole = "apps/table4" if merges else "apps/table3"
+    mixed = any(model == grid.IMM for _, model in shown.experiments) and not merges
+    whole = "apps/table4" if merges else f"apps/table5{', IMM’s of apps/table4' if mixed else ''}"
     return Recipe(
         f"apps/{item}",
         title,
@@ -62,7 +63,7 @@ def _recipe(item: str, shown: Shown) -> Recipe:
         seeds={"smoke": 1, "laptop": 3 if merges else 1, "full": 3 if merges else 1},
         said=grid.SAID,
         notes=(
-            f"The runs are among those of {whole}: with --from and its output folder none is run again.",
+            f"The runs are among those of {whole}: with --from and its output folder they are not run again.",
             *shown.notes,
             grid.LISTED,
         ),

@@ -8,12 +8,15 @@ from holdfast.papers.apps import grid
 from holdfast.papers.base import Entry, Found, Recipe, Scale, published
 
 READ = {"best": hf.study.best, "last": hf.study.last}
+PERMUTED = (
+    "DP10-10 is measured as the paper describes it, each part with its own permutation. The authors' code never "
+    "permuted (its flag looked at the model's name), so that D1 = D2: their way is trained anew on two equal parts. "
+    "That DP10-10 shows no forgetting is then no property of permutations."
+)
 NOTES = (
     "Over the tasks of a type the lowest number is taken, `best` and `last` each by itself. `best` needs the data of "
     "D1, so no application has it.",
-    "DP10-10 is measured as the paper describes it, each part with its own permutation. The authors' code never "
-    "permuted (its flag looked at the model's name), so that D1 = D2: their way is trained anew on two equal parts. "
-    "That DP10-10 shows no forgetting is then no property of permutations.",
+    PERMUTED,
     grid.CHOSEN,
     "EWC under the authors' procedure is trained anew: Adam, initial weights of deviation 0.1, the Fisher information "
     "of true labels, every accuracy from one batch of 100 test rows.",
@@ -39,7 +42,7 @@ def recipe() -> Recipe:
             *NOTES,
             "At laptop the runs on MNIST are those of still/table4 (with --from and its output folder none is run "
             "again): the trials are the same, only stopped elsewhere, and `best` and `last` are read from the looks.",
-            "Table 5 reads the runs on the other data sets, figures 2 to 5 and appendix B draw them.",
+            "Table 5 reads the runs on the other data sets.",
         ),
         behind=grid.behind,
         missing=lambda scale: grid.missing(scale, grid.places(cells)),

@@ -13,9 +13,9 @@ NOTES = (
     "re-initialised, the authors' code does not); plain SGD, no L2. The number is the accuracy of the merged network "
     "on D1 ∪ D2 at the best α, found on test rows as in the paper, the lowest over the tasks of a type: choosing α "
     "needs data of D1. Beside it, what α = |D2|/(|D1|+|D2|) gives, which needs none.",
-    "Under the authors' procedure ε₂ is ignored: D2 is learned at 0.01, as D1 is. This number is judged, because the "
-    "published one came about so. Not emulated: dropout that stays on at test in networks of two hidden layers, and a "
-    "Fisher matrix from another batch in every layer.",
+    "Under the authors' procedure ε₂ is ignored: D2 is learned at 0.01, which D1 chooses, too, and there is no "
+    "dropout. This number is judged, because the published one came about so. Not emulated: dropout that is on in "
+    "networks of two hidden layers, also at test, and a Fisher matrix from another batch in every layer.",
     "Gain of the best α: over the share, at the task where it is largest; its distance: how far that α is from the "
     "share.",
     grid.LISTED,

@@ -37,8 +37,8 @@ def _recipe(item: str, row: str, slts: tuple[str, ...]) -> Recipe:
         notes=(
             "The runs are those of still/table4, and its numbers stand here for the panels: with --from and its "
             "output folder none is run again.",
-            *mnist.NOTES[:1],
-            *(mnist.NOTES[2:3] if row == "EWC" else ()),
+            mnist.CHOSEN,
+            mnist.THEIR_EWC if row == "EWC" else mnist.NO_DROPOUT,
         ),
         figures=partial(_figures, title=title, row=row, slts=slts),
         missing=mnist.missing,
@@ -55,7 +55,12 @@ def _figures(found: Found, title: str, row: str, slts: tuple[str, ...]) -> list[
     made = []
     theirs = (row, True) if row in study.EMULATED else ("fc", False)
     for (name, emulated), said in (((row, False), ""), (theirs, ", authors’ way")):
-        panels = [study.panel(slt, found[name, slt, emulated]) for slt in slts if (name, slt, emulated) in found]
+        stopping = table4.theirs_stopped if said else None
+        panels = [
+            study.panel(slt, found[name, slt, emulated], stopping=stopping)
+            for slt in slts
+            if (name, slt, emulated) in found
+        ]
         if panels:
             made.append(Figure("course", f"{title}{said}", [], "step", [], panels))
     return made
