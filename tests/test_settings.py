@@ -14,7 +14,7 @@ from holdfast.methods import methods
 from holdfast.nets import nets
 from holdfast.protocols import protocols
 from holdfast.seeds import generator, seed_for, seeded
-from holdfast.settings import Count, Fraction, NonNegative, Positive, Range, Whole, expected, fit
+from holdfast.settings import BelowOne, Count, Fraction, NonNegative, Positive, Range, Whole, expected, fit
 from holdfast.streams import streams
 
 SHELVES = [methods, nets, protocols, streams]
@@ -93,6 +93,7 @@ def test_what_fits(kind, given, value):
         (Positive, math.nan, "a number > 0"),
         (NonNegative, -1e-9, "a number >= 0"),
         (Fraction, 1.01, "a number from 0 to 1"),
+        (BelowOne, 1, "a number from 0 to below 1"),
         (Annotated[float, Range(0, 1, strict=True)], 0, "a number above 0 to 1"),
         (Words, "adma", "one of sgd, adam"),
         (Words, None, "one of sgd, adam"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.errors import BadInput, PastDataError, RunFailed
     from holdfast.estimator import ContinualClassifier
     from holdfast.methods import Learner
-    from holdfast.metrics import interval, study
+    from holdfast.metrics import interval, panels, study
     from holdfast.sweeps import Cell, Choice
     from holdfast.types import Batch, Record, Stream, StreamInfo, Task
 
@@ -29,7 +29,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BadInput", "Batch", "Cell", "Choice", "Comparison", "ContinualClassifier", "Growing", "Learner", "Memory", "Net",
     "PastDataError", "Record", "RunFailed", "Stream", "StreamInfo", "Task", "compare", "interval", "load", "method",
-    "net", "protocol", "run", "run_cells", "stream", "study", "sweep", "tune",
+    "net", "panels", "protocol", "run", "run_cells", "stream", "study", "sweep", "tune",
 ]  # fmt: skip
 
 _ROOMS = ("errors", "types", "api", "methods", "engine", "estimator", "metrics", "sweeps")  # where public names live

@@ -38,7 +38,8 @@ def unknown(word: str, given: str, valid: Iterable[str], where: str = "") -> str
     """
     names = sorted(valid)
     folded = {name.lower(): name for name in names}
-    near = get_close_matches(given.lower(), folded, n=1, cutoff=0.5)
+    near = get_close_matches(given, names, n=1, cutoff=0.5)
+    near = near or [folded[name] for name in get_close_matches(given.lower(), folded, n=1, cutoff=0.5)]
     if near:
-        return f"unknown {word} {given!r}{where}; did you mean {folded[near[0]]!r}?"
+        return f"unknown {word} {given!r}{where}; did you mean {near[0]!r}?"
     return f"unknown {word} {given!r}{where}; choose from {', '.join(names)}"

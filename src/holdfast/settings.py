@@ -25,20 +25,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Range:
-    """An interval a number must lie in; `strict` leaves out the lower end."""
+    """An interval a number must lie in; `strict` leaves out the lower end, `below` the upper."""
 
     low: float
     high: float = math.inf
     strict: bool = False
+    below: bool = False
 
     def __contains__(self, value: float) -> bool:
         above = value > self.low if self.strict else value >= self.low
-        return above and value <= self.high and math.isfinite(value)
+        under = value < self.high if self.below else value <= self.high
+        return above and under and math.isfinite(value)
 
     def __str__(self) -> str:
         if math.isinf(self.high):
             return f"{'>' if self.strict else '>='} {self.low:g}"
-        return f"{'above' if self.strict else 'from'} {self.low:g} to {self.high:g}"
+        return f"{'above' if self.strict else 'from'} {self.low:g} to {'below ' if self.below else ''}{self.high:g}"
 
 
 Count = Annotated[int, Range(1)]
@@ -46,6 +48,7 @@ Whole = Annotated[int, Range(0)]
 Positive = Annotated[float, Range(0, strict=True)]
 NonNegative = Annotated[float, Range(0)]
 Fraction = Annotated[float, Range(0, 1)]
+BelowOne = Annotated[float, Range(0, 1, below=True)]  # of something that must not vanish
 
 
 class _Unfit(Exception):

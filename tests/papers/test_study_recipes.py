@@ -131,7 +131,7 @@ def blends(mean: list[float], mode: list[float]) -> list[dict]:
 def test_imm_is_read_at_the_best_alpha_and_at_the_share(some_record):
     first = handmade(some_record, COURSES, blends([0.2, 0.5, 0.8, 0.5, 0.2], [0.2, 0.6, 0.7, 0.9, 0.2]))
     second = handmade(some_record, COURSES, blends([0.3, 0.7, 0.6, 0.5, 0.2], [0.2, 0.8, 0.7, 0.6, 0.2]))
-    assert study.share(first) == 0.5  # 20 examples each
+    assert hf.panels.share(first) == 0.5  # 20 examples each
     found = {("MNIST, D9-1a", "wtIMM", False): [first], ("MNIST, D9-1b", "wtIMM", False): [second]}
     place = ("MNIST, D9-1",)
     read = {m: apps4.measured(found, "wtIMM mode", *place, m, False) for m in ("best", *_EXTRA)}
@@ -144,13 +144,13 @@ _EXTRA = (apps4.SHARED, apps4.GAIN, apps4.AWAY)
 
 
 def test_a_panel_shows_the_chosen_path_over_time(some_record):
-    made = study.panel("D9-1a", [handmade(some_record, COURSES), handmade(some_record, COURSES)])
+    made = hf.panels.panel("D9-1a", [handmade(some_record, COURSES), handmade(some_record, COURSES)])
     by_name = {curve.name: curve for curve in made.curves}
     assert list(by_name) == ["D1", "D2", "D1 ∪ D2"] and made.begins == [0, 20] and made.baseline == 0.97
     assert by_name["D1"].x == [0, 10, 20, 20, 30, 40] and by_name["D1"].mean[-1] == pytest.approx(0.1)
     assert by_name["D1 ∪ D2"].mean == pytest.approx([0.86, 0.55, 0.19]) and by_name["D1"].low[0] is not None
     assert made.marks[0].x == 30 and "on average" in made.marks[0].text
-    epochs = study.panel("D9-1a", [handmade(some_record, COURSES)], "epoch")
+    epochs = hf.panels.panel("D9-1a", [handmade(some_record, COURSES)], "epoch")
     assert epochs.begins == [0, 10] and max(epochs.curves[1].x) == 20
 
 
@@ -158,7 +158,7 @@ def test_an_epoch_is_a_pass_over_the_part_where_training_has_a_number_of_steps(s
     record = handmade(some_record, COURSES)
     tasks = [{**task, "n_train": n} for task, n in zip(record.tasks, (90, 10), strict=True)]
     limited = dataclasses.replace(record, protocol={**record.protocol, "steps": 20, "batch": 9}, tasks=tasks)
-    made = study.panel("D9-1a", [limited], "epoch")
+    made = hf.panels.panel("D9-1a", [limited], "epoch")
     assert made.begins == [0, 2] and max(made.curves[1].x) == pytest.approx(2 + 18)
 
 
@@ -173,7 +173,7 @@ def test_the_authors_panel_draws_the_retraining_that_their_number_is_read_from(s
 
 def test_a_panel_of_merged_networks_marks_the_best_alpha(some_record):
     mean, mode = [0.2, 0.5, 0.8, 0.5, 0.2], [0.2, 0.6, 0.7, 0.9, 0.2]
-    made = study.panel("MNIST", [handmade(some_record, COURSES, blends(mean, mode))])
+    made = hf.panels.panel("MNIST", [handmade(some_record, COURSES, blends(mean, mode))])
     assert [c.name for c in made.curves] == ["D1", "D2", "D1 ∪ D2, mean merge", "D1 ∪ D2, mode merge"]
     assert [(mark.x, mark.over) for mark in made.marks] == [(0.5, "alpha"), (0.5, "alpha"), (0.75, "alpha")]
     assert "accuracy 0.900 (at the share: 0.700)" in made.marks[2].text
@@ -184,8 +184,13 @@ def test_a_stream_of_three_parts_has_a_panel_too(some_record):
     stream = hf.stream("slt", parts="d4-3-3", val=0.2)
     small = {"layers": (1,), "sizes": (8,), "lr": (0.01,), "later_lr": (0.01,), "steps": 4, "score_every": 2}
     record = hf.run("finetune", stream, protocol=hf.protocol("application", **small), seed=0)
-    made = study.panel("three", [record])
+    made = hf.panels.panel("three", [record])
     assert [c.name for c in made.curves] == ["D1", "D2", "D3", "D1 ∪ D2 ∪ D3"] and made.begins == [0, 4, 8]
+    merged = hf.run(hf.method("imm", merge="mean"), stream, protocol=hf.protocol("application", alphas=2, **small))
+    made = hf.panels.panel("three", [merged])
+    assert [c.name for c in made.curves][-1] == "D1 ∪ D2 ∪ D3, mean merge" and "|D3|/(|D1|+|D2|+|D3|)" in made.marks[
+        0
+    ].text
 
 
 def test_what_needs_another_training_is_an_entry_of_its_own():

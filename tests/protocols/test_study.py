@@ -9,7 +9,7 @@ import torch
 import holdfast as hf
 from holdfast.checks.learner import _equal as equal
 from holdfast.protocols import Session
-from holdfast.protocols.trials import Best, Last, Reach
+from holdfast.protocols.trials import Best, Last, Reach, Trials
 from holdfast.sweeps import Cell
 
 NAMES = ("prescient", "realistic", "application")
@@ -148,11 +148,39 @@ def test_weights_of_the_last_step_can_be_retrained_instead_of_the_best(stream):
 
 
 def test_a_network_without_a_list_of_layers_keeps_its_shape(stream):
-    record = hf.run("finetune", stream, net=hf.net("conv", hidden=20), protocol=small("realistic"))
+    rates = {name: value for name, value in SMALL.items() if name not in ("layers", "sizes")}
+    protocol = hf.protocol("realistic", choose_on="test", **rates)
+    record = hf.run("finetune", stream, net=hf.net("conv", hidden=20), protocol=protocol)
     assert [row["settings"] for row in record.study["trials"] if row["task"] == 0] == [
         {"protocol.lr": 0.01}, {"protocol.lr": 0.001},
     ]  # fmt: skip
     assert record.net["hidden"] == 20
+    given = hf.run("finetune", stream, net=hf.net("mlp", hidden=(9, 7)), protocol=protocol)
+    assert given.net["hidden"] == (9, 7) and not any("net.hidden" in row["settings"] for row in given.study["trials"])
+
+
+def test_settings_that_would_be_ignored_are_refused(stream):
+    for net in (hf.net("conv"), hf.net("mlp", hidden=(9,)), torch.nn.Flatten()):
+        with pytest.raises(hf.BadInput, match="layers, sizes of protocol 'realistic' would be ignored: the network"):
+            hf.run("finetune", stream, net=net, protocol=small("realistic"))
+    with pytest.raises(hf.BadInput, match=r"epochs of protocol 'realistic' would be ignored: it has 30 steps; try"):
+        hf.run("finetune", stream, protocol=small("realistic", epochs=3))
+    by_epochs = hf.run("finetune", stream, protocol=small("realistic", epochs=1, steps=None))
+    assert by_epochs.study["trials"][0]["updates"] == -(-by_epochs.tasks[0]["n_train"] // 20)
+
+
+def test_a_baseline_that_diverges_is_left_out_and_told(stream, monkeypatch):
+    usual = Trials._steps
+
+    def breaks(self, showing, task, progress):
+        if progress == (0, 1):  # the only one of its kind
+            raise hf.RunFailed("the loss became nan")
+        yield from usual(self, showing, task, progress)
+
+    monkeypatch.setattr(Trials, "_steps", breaks)
+    record = hf.run("finetune", stream, protocol=small("application"))
+    assert record.R.shape == (2, 2) and hf.study.baseline(record) is None and hf.study.omega_all(record) is None
+    assert record.study["trials"][-1]["failed"].startswith("the baseline: ")
 
 
 def test_mixed_sizes_are_the_authors_36_topologies():
@@ -220,12 +248,21 @@ def test_the_card_says_what_was_peeked_at(stream):
         (name, on): hf.run("finetune", stream, protocol=small(name, choose_on=on)).card["causal_selection"]
         for name, on in (("realistic", "val"), ("application", "val"), ("realistic", "test"), ("prescient", "test"))
     }
+    printed = hf.run("finetune", stream, protocol=small("realistic", choose_on="val", emulate="alg2"))
+    assert not printed.card["causal_selection"]["met"]
+    assert "later_lr from test:stream" in printed.card["causal_selection"]["note"]
     assert met["realistic", "val"]["met"] and met["application", "val"]["met"]
     assert not met["realistic", "test"]["met"] and "net.hidden from test:first-task" in met["realistic", "test"]["note"]
     assert not met["prescient", "test"]["met"] and "net.hidden from test:stream" in met["prescient", "test"]["note"]
 
 
 # More than two parts, resumption, costs, mistakes.
+
+
+def test_a_run_that_chose_on_validation_rows_is_read_by_its_own_choice(stream):
+    for seed in range(4):
+        record = hf.run("finetune", stream, protocol=small("application", choose_on="val"), seed=seed)
+        assert hf.study.last(record) == pytest.approx(hf.study.pooled(record)) == pytest.approx(pooled(record, -1))
 
 
 @pytest.mark.parametrize("name", ["realistic", "application"])

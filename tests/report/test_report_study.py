@@ -9,8 +9,10 @@ import subprocess
 
 import pytest
 
+import holdfast as hf
 from holdfast import report
-from holdfast.papers.base import Figure, Mark, Panel, curve, forgets
+from holdfast.metrics.panels import Mark, Panel, curve
+from holdfast.papers.base import Figure, forgets
 from holdfast.report import courses, plots, shades
 
 SCENARIO = "class, task label hidden"
@@ -135,6 +137,19 @@ def test_panels_and_shades_stand_on_the_page(fake):
     assert "Who forgets" in text and "All 1 numbers" in text and "retraining" in text
     before, after = text.index("best mean"), text.index("stopped")
     assert after < before and text.count("stopped</span>") == 1  # each dotted line is told below its own panel
+
+
+def test_a_study_of_ones_own_stands_on_the_page_with_its_course():
+    small = {"layers": (1,), "sizes": (8,), "lr": (0.01,), "later_lr": (0.01,), "steps": 4, "score_every": 2}
+    stream, protocol = hf.stream("slt", parts="D9-1a", val=0.2), hf.protocol("application", alphas=2, **small)
+    records = [hf.run(method, stream, protocol=protocol, seed=s) for method in ("finetune", "imm") for s in (0, 1)]
+    text = report.html(records)
+    studies = text[text.index("<h2>Studies") : text.index("<h2>Accuracy over tasks")]
+    assert studies.count('class="plot"') == 3 and "baseline: one network" in studies  # finetune, and imm over α, too
+    assert "net.hidden: 8" in studies and "protocol.later_lr: 0.01" in studies
+    both = hf.interval([hf.study.pooled(record) for record in records[:2]])
+    assert f"{both.mean:.3f} " in studies and f"± {both.half:.3f}" in studies
+    assert "<h2>Studies" not in report.html([hf.run("finetune", hf.stream("split", tasks=2), seed=0)])
 
 
 @pytest.mark.browser

@@ -81,6 +81,7 @@ def test_of_more_classes_the_best_represented_take_part_or_random_ones_when_bala
         ({"parts": "5-5"}, "unknown parts '5-5'"),
         ({"parts": "d5-6"}, "need 11 classes, but data set 'digits' has 10"),
         ({"parts": "d4-5", "scenario": "domain"}, "needs parts of equal size, not 4, 5 classes"),
+        ({"parts": "dp10-5"}, "needs parts of equal size, not 10, 5 classes"),
         ({"parts": "d5-5", "tasks": 3}, "make 2 tasks, not 3; leave tasks out"),
     ],
 )

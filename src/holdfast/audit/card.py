@@ -98,5 +98,6 @@ def _growth(label: str, per_task: Sequence[float], unit: str, tolerance: float =
     slope, start = (float(v) for v in np.polyfit(np.arange(len(later)), later, 1))
     growth = slope * (len(later) - 1) / start if start > 0 else 0.0
     value = {"last": per_task[-1], "slope": slope}
-    note = f"{growth:+.0%} from the second task to the last; per task: {', '.join(f'{v:.3g}' for v in per_task)}"
+    begin = "second" if len(per_task) > 2 else "first"
+    note = f"{growth:+.0%} from the {begin} task to the last; per task: {', '.join(f'{v:.3g}' for v in per_task)}"
     return _line(label, value, f"{unit}; slope per task", growth < tolerance, note)

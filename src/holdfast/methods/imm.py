@@ -11,7 +11,7 @@ from torch import Tensor
 from holdfast.audit.lease import Lease
 from holdfast.engine import Net, Optimiser, fisher
 from holdfast.methods.base import Merging
-from holdfast.settings import Count, Fraction, NonNegative
+from holdfast.settings import BelowOne, Count, Fraction, NonNegative
 from holdfast.types import Batch, StreamInfo
 
 FLAT = 1e-8  # added to every importance: where no task cares, the mode is the mean
@@ -41,7 +41,7 @@ class IMM(Merging):
     merge: Literal["mean", "mode"] = "mean"  # how networks are merged
     alpha: Fraction | None = None  # weight of the newest task; none: one part in as many as there were tasks
     strength: NonNegative = 0.0  # λ of L2-transfer
-    drop: Fraction = 0.0  # p of drop-transfer
+    drop: BelowOne = 0.0  # p of drop-transfer
     samples: Count = 200  # examples behind each Fisher estimate
 
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:

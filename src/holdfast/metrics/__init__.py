@@ -1,6 +1,6 @@
 """Pure functions of records: the papers' numbers, their statistics over seeds, and the summary."""
 
-from holdfast.metrics import study
+from holdfast.metrics import panels, study
 from holdfast.metrics.examples import Examples, compare_examples, rescore
 from holdfast.metrics.groups import Group, arenas, group
 from holdfast.metrics.scores import (
@@ -38,6 +38,7 @@ __all__ = [
     "lca",
     "learning_curve",
     "paired",
+    "panels",
     "rescore",
     "runs",
     "scores",

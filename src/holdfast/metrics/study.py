@@ -43,8 +43,10 @@ def retrainings(record: Record) -> list[int]:
 
 
 def chosen(record: Record) -> int:
-    """The retraining whose ε₂ was best on D2 at any step."""
+    """The retraining whose ε₂ was best on D2 at any step; where the run chose on validation rows, the one it chose."""
     last = len(record.tasks) - 1
+    if record.protocol.get("choose_on") == "val":  # the looks are at test rows
+        return next(int(row["trial"]) for row in _trials(record, last) if row["chosen"])
     return max(retrainings(record), key=lambda trial: _highest(course(record, trial, last)))
 
 
@@ -60,7 +62,8 @@ def stopped(
     """Which retraining is taken, and t_E, the step where it is stopped: min {t : χ(t) ≥ μ max χ on D2} (004 Alg. 2).
 
     ε₂ is picked by the accuracy on D2 at t_E, or as printed by that on D1 ∪ D2. `on`: all looks are at this task's test
-    set instead, which is what the authors' code did on DP10-10.
+    set instead, which is what the authors' code did on DP10-10. The looks are at test rows: what a run made of its
+    validation rows is its own result (`pooled`, and the settings `protocol.later_lr` and `protocol.stop`).
     """
     found = []
     for trial in retrainings(record):
@@ -81,18 +84,27 @@ def realistic(
 
 
 def best(record: Record, on: int | None = None) -> float:
-    """max_t χ(t) on D1 ∪ D2 while D2 is learned (003 Alg. 1); it needs the data of D1."""
+    """max_t χ(t) on D1 ∪ D2 while D2 is learned (003 Alg. 1); it needs the data of D1.
+
+    Of a method that merges networks (IMM) this is the network of D2 alone: `blended` has the merged ones.
+    """
     return _highest(course(record, chosen(record), on))
 
 
 def last(record: Record, on: int | None = None) -> float:
-    """χ(t_max) on D1 ∪ D2 (003 Alg. 1)."""
+    """χ(t_max) on D1 ∪ D2 (003 Alg. 1); of a method that merges networks, of the network of D2 alone."""
     return course(record, chosen(record), on)[-1][1]
+
+
+def pooled(record: Record) -> float:
+    """The accuracy after the last task on the test rows of all tasks together; ACC counts every task alike."""
+    rows = [task["n_test"] for task in record.tasks]
+    return float(sum(q * n for q, n in zip(record.R[-1], rows, strict=True)) / sum(rows))
 
 
 def baseline(record: Record) -> float | None:
     """The accuracy on D1 ∪ D2 of the chosen model trained on both at once; None where it was not trained."""
-    rows = [row["trial"] for row in _part(record, "trials") if row["task"] is None]
+    rows = [row["trial"] for row in _part(record, "trials") if row["task"] is None and "failed" not in row]
     return union(record, rows[0])[-1][1] if rows else None
 
 

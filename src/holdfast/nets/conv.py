@@ -8,7 +8,7 @@ from typing import final
 from torch import nn
 
 from holdfast.nets.base import Init, NetSpec, begun, image_shape
-from holdfast.settings import Count, Fraction
+from holdfast.settings import BelowOne, Count
 from holdfast.types import StreamInfo
 
 
@@ -20,8 +20,8 @@ class Conv(NetSpec):
     filters: tuple[Count, ...] = (32, 64)  # of each convolution
     kernel: Count = 5  # side of the filters; padding keeps the size
     hidden: Count = 1024  # units of the fully connected layer
-    dropout: Fraction = 0.0  # of the fully connected layer's units
-    input_dropout: Fraction = 0.0  # of pixels
+    dropout: BelowOne = 0.0  # of the fully connected layer's units
+    input_dropout: BelowOne = 0.0  # of pixels
     init: Init = "torch"  # torch's own, xavier-uniform, truncated normal, tenth (papers 003, 004)
 
     def build(self, info: StreamInfo) -> nn.Module:

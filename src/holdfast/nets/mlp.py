@@ -9,7 +9,7 @@ from typing import final
 from torch import nn
 
 from holdfast.nets.base import Init, NetSpec, begun
-from holdfast.settings import Count, Fraction
+from holdfast.settings import BelowOne, Count
 from holdfast.types import StreamInfo
 
 
@@ -25,8 +25,8 @@ class MLP(NetSpec):
     """
 
     hidden: tuple[Count, ...] = (100, 100)  # units of each hidden layer
-    dropout: Fraction = 0.0  # of hidden units
-    input_dropout: Fraction = 0.0  # of inputs
+    dropout: BelowOne = 0.0  # of hidden units
+    input_dropout: BelowOne = 0.0  # of inputs
     init: Init = "torch"  # torch's own, xavier-uniform (002), truncated normal (003, 004), tenth (003, 004: EWC, IMM)
 
     def build(self, info: StreamInfo) -> nn.Module:

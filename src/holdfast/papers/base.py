@@ -98,40 +98,6 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Curve:
-    """One line of a panel: the mean over seeds at each x, and its 95% interval."""
-
-    name: str  # 'D1', 'D2', 'D1 ∪ D2'; of merged networks 'D1 ∪ D2, mean merge'
-    x: list[float]
-    mean: list[float | None]
-    low: list[float | None]
-    high: list[float | None]
-    over: Literal["time", "alpha"] = "time"
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A place to look at on a panel's axis."""
-
-    x: float
-    text: str
-    curve: str = ""  # whose it is, and so its colour
-    over: Literal["time", "alpha"] = "time"
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One experiment: accuracies while the parts of a stream are learned, and over α where networks are merged."""
-
-    title: str
-    scenario: str
-    curves: list[Curve]
-    begins: list[float] = field(default_factory=list)  # where each part's training begins, in time
-    baseline: float | None = None  # accuracy of one network trained on all parts together
-    marks: list[Mark] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
 class Figure:
     """A figure to draw. `bars` and `lines` have series over x; the others have panels.
 
@@ -144,22 +110,14 @@ class Figure:
     x: list[Any]
     axis: str
     series: list[Series]
-    panels: list[Panel] = field(default_factory=list)
+    panels: list[hf.panels.Panel] = field(default_factory=list)
 
 
 def series(name: str, records: Sequence[hf.Record], numbers: Callable[[hf.Record], Sequence[float | None]]) -> Series:
     """The numbers of each record, one list per seed, as a series."""
     points = [hf.interval(values) for values in zip(*(numbers(record) for record in records), strict=True)]
-    return Series(
-        name, scenario_of(records[0]), [p.mean for p in points], [p.low for p in points], [p.high for p in points]
-    )
-
-
-def curve(name: str, runs: Sequence[Sequence[tuple[float, float]]], over: Literal["time", "alpha"] = "time") -> Curve:
-    """The points of each seed's run as one curve; x is the same in all of them."""
-    points = [hf.interval([accuracy for _, accuracy in at]) for at in zip(*runs, strict=True)]
-    x = [float(x) for x, _ in runs[0]]
-    return Curve(name, x, [p.mean for p in points], [p.low for p in points], [p.high for p in points], over)
+    mean, low, high = ([getattr(point, which) for point in points] for which in ("mean", "low", "high"))
+    return Series(name, hf.panels.scenario_of(records[0]), mean, low, high)
 
 
 Place = tuple[str, str]  # row and column
@@ -237,7 +195,7 @@ def judged(
                 **cell,
                 "tolerance": tolerance,
                 "setting": setting,
-                "scenario": next((scenario_of(found[key][0]) for key in found if key[:2] in behind), None),
+                "scenario": next((hf.panels.scenario_of(found[key][0]) for key in found if key[:2] in behind), None),
                 "measured": mean,
                 "low": low,
                 "high": high,
@@ -263,8 +221,3 @@ def forgets(values: Sequence[float] | None, threshold: float | None) -> Forgets 
     if low is not None and high is not None and low <= threshold <= high:
         return "undecided"
     return "forgetting" if mean < threshold else "none"
-
-
-def scenario_of(record: hf.Record) -> str:
-    """'domain, task label hidden': what an accuracy must stand beside."""
-    return f"{record.scenario}, task label {'given' if record.scenario == 'task' else 'hidden'}"

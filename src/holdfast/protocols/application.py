@@ -18,8 +18,8 @@ class Application(Study):
         best = max_t q(p*, ε₂*, t) on D1 ∪ D2,   last = q(p*, ε₂*, t_max) on D1 ∪ D2
 
     The result is `last`. `best` needs the data of D1 and is reported beside it, as is Ω_all, `best` over the accuracy
-    of the same model trained on all tasks at once. Of a method that merges networks (IMM) the merged one is scored,
-    and the accuracy over the balancing weight α is noted.
+    of the same model trained on all tasks at once. Of a method that merges networks (IMM) the merged one is the result,
+    and its accuracy over the balancing weight α is noted.
     """
 
     steps: Count | None = None  # mini-batches per task; none: as many as the epochs have

@@ -16,7 +16,7 @@ from holdfast.engine import Keeper, Net, Optimiser, OptimiserName
 from holdfast.errors import BadInput
 from holdfast.methods import Learner
 from holdfast.protocols.session import Session, Watch, faults_of_hidden_task, name_of
-from holdfast.settings import Count, Fraction, NonNegative, Whole, provenance, settings_of
+from holdfast.settings import BelowOne, Count, NonNegative, Whole, provenance, settings_of
 from holdfast.types import Record, Stream
 
 Reshape = Callable[[tuple[int, ...]], Net]  # a fresh network of the run's kind with these hidden layers
@@ -41,7 +41,7 @@ class Protocol(ABC):
 
     batch: Count = 10  # examples per mini-batch
     optimiser: OptimiserName = "sgd"  # sgd, momentum or adam
-    momentum: Fraction = 0.9  # of the momentum optimiser
+    momentum: BelowOne = 0.9  # of the momentum optimiser
     decay: NonNegative = 0.0  # L2 weight decay
     reset_optimiser: bool = False  # forget the optimiser's state between tasks
     score_every: Whole = 0  # also score all tasks every so many steps; 0: only after each task
@@ -69,6 +69,10 @@ class Protocol(ABC):
 
     def faults(self, learner: Learner, stream: Stream) -> list[str]:
         """What is impossible about this protocol with this learner on this stream."""
+        return []
+
+    def faults_of_shape(self, open_to_choice: bool) -> list[str]:
+        """What is impossible about this protocol with a network whose hidden layers may be chosen, or are given."""
         return []
 
     def refuse(self, learner: Learner, stream: Stream) -> None:

@@ -15,7 +15,7 @@ from holdfast.protocols.base import Job, Protocol, fresh
 from holdfast.protocols.session import Session, name_of
 from holdfast.protocols.trials import Best, Last, Stop, Trials, Tried
 from holdfast.seeds import generator
-from holdfast.settings import Count, Fraction, Positive, Whole, provenance
+from holdfast.settings import BelowOne, Count, Positive, Whole, provenance
 from holdfast.types import Stream, Task
 
 HIDDEN, LR, LATER = "net.hidden", "protocol.lr", "protocol.later_lr"
@@ -25,13 +25,13 @@ HIDDEN, LR, LATER = "net.hidden", "protocol.lr", "protocol.later_lr"
 class Study(Protocol):
     """Every model of a grid learns the first task; what is chosen is retrained on each later task.
 
-    The grid: as many hidden layers, of as many units, and as large a learning rate as listed. A network that has no
-    list of hidden layers to choose from keeps its shape.
+    The grid: as many hidden layers, of as many units, and as large a learning rate as listed. A network whose hidden
+    layers are given, or that has no list of them to choose from, keeps its shape.
     """
 
     batch: Count = 100  # examples per mini-batch
     optimiser: OptimiserName = "momentum"  # sgd, momentum or adam
-    momentum: Fraction = 0.99  # of the momentum optimiser
+    momentum: BelowOne = 0.99  # of the momentum optimiser
     score_every: Count = 50  # steps between looks at the accuracies
     lr: tuple[Positive, ...] = (0.01, 0.001)  # ε₁: learning rates tried on the first task
     later_lr: tuple[Positive, ...] = (1e-3, 1e-4, 1e-5)  # ε₂: learning rates tried on each later task
@@ -99,7 +99,16 @@ class Study(Protocol):
             found.append(f"method {name_of(learner)!r} sees all tasks at once; protocol {name!r} shows them in order")
         empty = [grid for grid in ("lr", "later_lr", "layers", "sizes") if not getattr(self, grid)]
         found += [f"{grid} of protocol {name!r} must list at least one value" for grid in empty]
+        if self.steps is not None and provenance(self)["epochs"]["chosen_by"] == "given":
+            found.append(f"epochs of protocol {name!r} would be ignored: it has {self.steps} steps; try steps=none")
         return found + self.faults_of_choice(stream)
+
+    def faults_of_shape(self, open_to_choice: bool) -> list[str]:
+        given = [name for name in ("layers", "sizes", "mix_sizes") if provenance(self)[name]["chosen_by"] == "given"]
+        if open_to_choice or not given:
+            return []
+        name = type(self).__name__.lower()
+        return [f"{', '.join(given)} of protocol {name!r} would be ignored: the network has its own shape"]
 
     def faults_of_choice(self, stream: Stream) -> list[str]:
         """What is impossible about choosing on this stream."""

@@ -190,14 +190,18 @@ class Trials:
         showing = Showing(learner, lease, whole, which, self.passes, self.batch, rng, limit)
         before = session.learner, session.net
         session.adopt(learner, net)
-        with seeded(seed_for(session.seed, "trial", trial=number)):
-            showing.begin(lease=True)
-            for _ in self._steps(showing, len(tasks) - 1, (0, 1)):
-                pass
-        self._look(number, showing.total, tasks[-1])
+        failed = None
+        try:
+            with seeded(seed_for(session.seed, "trial", trial=number)):
+                showing.begin(lease=True)
+                for _ in self._steps(showing, len(tasks) - 1, (0, 1)):
+                    pass
+            self._look(number, showing.total, tasks[-1])
+        except RunFailed as error:  # it diverged: the study itself is done
+            failed = f"the baseline: {error}"
         lease.close()
         session.adopt(*before)
-        self._note(showing, None, settings, showing.total, None)
+        self._note(showing, None, settings, showing.total, None, failed)
 
     def costs(self) -> dict[str, float]:
         """What the trials that were not chosen cost."""

@@ -10,7 +10,7 @@ from plotly.offline import get_plotlyjs
 
 from holdfast.disk import write_text
 from holdfast.metrics import Group, interval
-from holdfast.report import card, page, parts, plots, settings, table, words
+from holdfast.report import card, page, parts, plots, settings, studies, table, words
 from holdfast.report import reproduction as reproduced
 from holdfast.report.reproduction import Reproduction
 from holdfast.types import Record
@@ -38,6 +38,7 @@ def html(
         "" if reproduction is None else reproduced.section(reproduction),
         parts.section("Failed runs", "They are missing from all that follows.", _failed(failures or {})),
         parts.section("Summary", "", [_summary(arena, style) for arena in arenas]),
+        studies.section(groups, drawn=reproduction is None),  # a reproduction draws its own
         parts.section(
             "Accuracy over tasks",
             "Lines are means over seeds, bands their 95% intervals.",

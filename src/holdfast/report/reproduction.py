@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.errors import BadInput
 from holdfast.metrics import METRICS
-from holdfast.report import courses, parts, plots, shades, words
+from holdfast.report import courses, legends, parts, plots, shades, words
 
 COLUMNS = ("published", "measured", "authors' way", "within tolerance?")
 
@@ -71,7 +71,7 @@ def section(reproduction: Reproduction) -> str:
         drawn = "".join(_figure(figure, style) for figure in plain)
         pieces += [_legend(style), f'<div class="pair spaced">{drawn}</div>']
     if paneled:
-        pieces += [_panel_legend(paneled), *map(_panels, paneled)]
+        pieces += [legends.of_panels(paneled), *map(_panels, paneled)]
     shaded = shades.table(reproduction.cells)
     pieces += [shaded, _folded(reproduction) if shaded else _cells(reproduction), _notes(reproduction.notes)]
     if reproduction.choices:
@@ -162,48 +162,15 @@ def _panels(spec: Mapping[str, Any]) -> str:
     drawn = "".join(
         f"<figure><figcaption>{escape(str(panel['title']))}{_half(str(panel['scenario']))}</figcaption>"
         + parts.figure(draw(panel, axis), f"{title}, {panel['title']}")
-        + f"{_marks(courses.marks(panel, over))}</figure>"
+        + f"{legends.of_marks(panel, over)}</figure>"
         for panel in panels
     )
     return f'<h3>{escape(title)}</h3><div class="grid spaced">{drawn}</div>'
 
 
-def _marks(marks: Sequence[Mapping[str, Any]]) -> str:
-    """What the dotted lines of a panel mean."""
-    said = " ".join(
-        f'<span><span class="glyph" style="color:{courses.colour_of(mark)}" aria-hidden="true">┊</span> '
-        f"{escape(str(mark['text']))}</span>"
-        for mark in marks
-    )
-    return f'<p class="legend small">{said}</p>' if said else ""
-
-
 def _legend(style: Mapping[str, plots.Style]) -> str:
-    return f'<p class="legend">{" ".join(_name(name, look.colour, look.glyph) for name, look in style.items())}</p>'
-
-
-def _panel_legend(figures: Sequence[Mapping[str, Any]]) -> str:
-    drawn = {"course": ("time",), "tuning": ("alpha",), "waterfall": ("time", "alpha")}
-    panels = [panel for figure in figures for panel in figure["panels"]]
-    names = dict.fromkeys(
-        str(curve["name"])
-        for figure in figures
-        for panel in figure["panels"]
-        for curve in panel["curves"]
-        if curve["over"] in drawn[str(figure["kind"])]
-    )
-    said = [_name(name, courses.style_of(name).colour, courses.style_of(name).glyph) for name in names]
-    if any(panel["baseline"] is not None for panel in panels):
-        said.append(_name("baseline: one network trained on all parts together", plots.INK, "┅"))
-    if any(figure["kind"] == "course" for figure in figures):
-        said.append(_name("grey background: retraining", courses.GREY, "■"))
-    return f'<p class="legend">{" ".join(said)}</p>'
-
-
-def _name(name: str, colour: str, glyph: str) -> str:
     return (
-        f'<span><span class="glyph" style="color:{colour}" aria-hidden="true">{glyph}</span> '
-        f'<span class="label">{escape(name)}</span></span>'
+        f'<p class="legend">{" ".join(legends.name(name, look.colour, look.glyph) for name, look in style.items())}</p>'
     )
 
 

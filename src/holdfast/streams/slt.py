@@ -59,7 +59,7 @@ class SLT(StreamSpec):
         needed = self._needed(sizes)
         if needed > len(data.classes):
             return [f"parts {self.parts!r} need {needed} classes, but data set {data.name!r} has {len(data.classes)}"]
-        if self.scenario == "domain" and len(set(sizes)) > 1:
+        if self._scenario() == "domain" and len(set(sizes)) > 1:
             return [f"the domain scenario needs parts of equal size, not {', '.join(map(str, sizes))} classes"]
         return []
 
@@ -67,7 +67,7 @@ class SLT(StreamSpec):
         sizes = _sizes(self.parts) or []
         chosen = _chosen(data, self._needed(sizes), seed)
         place = {c: i for i, c in enumerate(chosen)}
-        scenario = self.scenario or ("domain" if self._permutes() else "class")
+        scenario = self._scenario()
         plans = []
         for t, classes in enumerate(self._parts(sizes, seed)):
             source = tuple(chosen[c] for c in classes)
@@ -76,6 +76,9 @@ class SLT(StreamSpec):
             own = tuple(range(len(source))) if scenario == "domain" else tuple(place[c] for c in source)
             plans.append(Plan(name, source, own, transform))
         return scenario, max(sizes) if scenario == "domain" else len(chosen), plans
+
+    def _scenario(self) -> Scenario:
+        return self.scenario or ("domain" if self._permutes() else "class")
 
     def _permutes(self) -> bool:
         return self.parts.lower().startswith("dp")

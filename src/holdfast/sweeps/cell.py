@@ -76,6 +76,7 @@ class Cell:
     def check(self) -> None:
         """Raise the faults that would stop this cell before its first step."""
         self.protocol.refuse(self.method, self.stream)
+        self._refuse_shape()
         info = self.stream.info
         net = self._net(info, torch.device("cpu"))
         try:
@@ -86,13 +87,18 @@ class Cell:
             name = name_of(self.method)
             raise BadInput(f"method {name!r} cannot start: {type(error).__name__}: {error}") from error
 
+    def _refuse_shape(self) -> None:
+        if wrong := self.protocol.faults_of_shape(_has_open_shape(self.net)):
+            raise BadInput(*wrong)
+
     def run(self, watch: Watch | None = None, keep: Keeper | None = None) -> Record:
         """Run it, from where `keep` has it if it was begun before."""
+        self._refuse_shape()
         device = pick_device(self.device)
         stream = (self.stream.reseed(self.seed) if self.reseed else self.stream).to(device)
         with one_thread(), seeded(seed_for(self.seed, "training")):
             net = self._net(stream.info, device)
-            reshape = functools.partial(self._reshaped, stream.info, device) if _has_shape(self.net) else None
+            reshape = functools.partial(self._reshaped, stream.info, device) if _has_open_shape(self.net) else None
             session = self.protocol.run(fresh(self.method), stream, net, self.seed, watch, keep, reshape)
             chosen = {"net": provenance(self.net)} if isinstance(self.net, NetSpec) else {}
             given = {name: {"value": value, "chosen_by": "given"} for name, value in self._method_settings().items()}
@@ -119,9 +125,10 @@ class Cell:
         return net
 
 
-def _has_shape(net: NetLike) -> bool:
-    """Whether a list of hidden layers is among its settings."""
-    return isinstance(net, NetSpec) and isinstance(settings_of(net).get("hidden"), tuple)
+def _has_open_shape(net: NetLike) -> bool:
+    """Whether a list of hidden layers is among its settings, and nobody has given it."""
+    hidden = provenance(net).get("hidden") if isinstance(net, NetSpec) else None
+    return hidden is not None and isinstance(hidden["value"], tuple) and hidden["chosen_by"] != "given"
 
 
 def build_module(net: NetLike, info: StreamInfo) -> nn.Module:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import holdfast as hf
 from holdfast.papers import study
 from holdfast.papers.apps import grid, table3, table4
-from holdfast.papers.base import Entry, Figure, Found, Panel, Recipe, Scale, published
+from holdfast.papers.base import Entry, Figure, Found, Recipe, Scale, published
 
 Kind = Literal["course", "waterfall", "tuning"]
 STANDS_IN = "The paper draws data sets that are not at hand; the panels show the same tasks of those that are."
@@ -101,7 +101,7 @@ def _measured(found: Found, row: str, column: str, metric: str, emulated: bool) 
         return None
     if column == grid.IMM:
         merges = ("mean", "mode")
-        return [max(study.peak(hf.study.blended(r, merge))[1] for merge in merges) for r in records]
+        return [max(hf.panels.peak(hf.study.blended(r, merge))[1] for merge in merges) for r in records]
     return [table3.READ[metric](record) for record in records]
 
 
@@ -118,14 +118,14 @@ def _figures(found: Found, title: str, shown: Shown) -> list[Figure]:
     return made
 
 
-def _grouped(runs: Found, shown: Shown, kind: Kind) -> Iterator[tuple[str, list[Panel]]]:
+def _grouped(runs: Found, shown: Shown, kind: Kind) -> Iterator[tuple[str, list[hf.panels.Panel]]]:
     """A waterfall has one task of several data sets, or several tasks of one; small multiples have everything."""
-    groups: dict[str, list[Panel]] = {}
+    groups: dict[str, list[hf.panels.Panel]] = {}
     for (row, model, _), records in runs.items():
         data, slt = row.split(", ")
         if kind == "waterfall":
             group, name = ("", data) if shown.over == "data sets" else (f", {data}", slt)
         else:
             group, name = "", f"{model} on {slt}, {data}"
-        groups.setdefault(group, []).append(study.panel(name, records, "epoch"))
+        groups.setdefault(group, []).append(hf.panels.panel(name, records, "epoch"))
     yield from groups.items()

@@ -59,7 +59,7 @@ def measured(found: Found, row: str, column: str, metric: str, emulated: bool) -
     if not per_task:
         return None
     if metric == "best":
-        return grid.lowest(per_task, lambda record: study.peak(hf.study.blended(record, merge))[1])
+        return grid.lowest(per_task, lambda record: hf.panels.peak(hf.study.blended(record, merge))[1])
     if metric == SHARED:
         return grid.lowest(per_task, lambda record: _at_share(record, merge))
     chosen = [
@@ -69,13 +69,13 @@ def measured(found: Found, row: str, column: str, metric: str, emulated: bool) -
 
 
 def _at_share(record: hf.Record, merge: str) -> float:
-    return study.near(hf.study.blended(record, merge), study.share(record))
+    return hf.panels.near(hf.study.blended(record, merge), hf.panels.share(record))
 
 
 def _gain(record: hf.Record, merge: str) -> tuple[float, float]:
     """How much better the best α is than the share of D2, and how far from it."""
-    alpha, accuracy = study.peak(hf.study.blended(record, merge))
-    return accuracy - _at_share(record, merge), abs(alpha - study.share(record))
+    alpha, accuracy = hf.panels.peak(hf.study.blended(record, merge))
+    return accuracy - _at_share(record, merge), abs(alpha - hf.panels.share(record))
 
 
 def _figures(found: Found) -> list[Figure]:
@@ -84,7 +84,7 @@ def _figures(found: Found) -> list[Figure]:
     for emulated in (False, True):
         for data in grid.DATA:
             mine = [(slt, found.get((f"{data}, {slt}", grid.IMM, emulated))) for slt in study.SLTS]
-            panels = [study.panel(slt, records, "epoch") for slt, records in mine if records]
+            panels = [hf.panels.panel(slt, records, "epoch") for slt, records in mine if records]
             if panels:
                 title = f"{data}: accuracy on D1 ∪ D2 over α{said(emulated)}"
                 made.append(Figure("tuning", title, [], "α", [], panels))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import holdfast as hf
 from holdfast.papers import study
 from holdfast.papers.base import Entry, Figure, Found, Recipe, Scale, published
 from holdfast.papers.still import mnist, table4
@@ -57,7 +58,7 @@ def _figures(found: Found, title: str, row: str, slts: tuple[str, ...]) -> list[
     for (name, emulated), said in (((row, False), ""), (theirs, ", authors’ way")):
         stopping = table4.theirs_stopped if said else None
         panels = [
-            study.panel(slt, found[name, slt, emulated], stopping=stopping)
+            hf.panels.panel(slt, found[name, slt, emulated], stopping=stopping)
             for slt in slts
             if (name, slt, emulated) in found
         ]
