@@ -209,11 +209,13 @@ def test_a_method_that_merges_is_scored_merged_and_over_alpha(stream):
 # Nothing leaks.
 
 
-def test_noise_in_place_of_the_second_part_leaves_the_model_chosen_on_the_first_unchanged():
-    usual = hf.run("finetune", own(), protocol=small("realistic"))
-    spoiled = hf.run("finetune", replaced_by_noise(own(), 1), protocol=small("realistic"))
-    for name in ("net.hidden", "protocol.lr"):
-        assert usual.settings[name] == spoiled.settings[name]
+@pytest.mark.parametrize("name", ["realistic", "application"])
+@pytest.mark.parametrize("choose_on", ["val", "test"])
+def test_noise_in_place_of_the_second_part_leaves_the_model_chosen_on_the_first_unchanged(name, choose_on):
+    protocol = small(name, choose_on=choose_on)
+    usual, spoiled = (hf.run("finetune", s, protocol=protocol) for s in (own(), replaced_by_noise(own(), 1)))
+    for setting in ("net.hidden", "protocol.lr"):
+        assert usual.settings[setting] == spoiled.settings[setting]
     assert usual.settings["protocol.stop"]["value"][0] == spoiled.settings["protocol.stop"]["value"][0]
     assert np.array_equal(usual.predictions[0][0], spoiled.predictions[0][0])
     assert not np.array_equal(usual.predictions[1][1], spoiled.predictions[1][1])  # the noise was there

@@ -188,7 +188,11 @@ def test_a_killed_worker_costs_its_cell_the_unfinished_task_and_own_code_travels
         cell("er", net=narrow),
         cell(Holds(threading.Lock())),
         cell("er", stream=hf.stream("split", data=(np.eye(64, dtype=np.float32).repeat(5, 0), [0, 1] * 160), tasks=2)),
-        cell("ewc", protocol=hf.protocol("realistic", layers=(1,), sizes=(4, 6), steps=20, choose_on="test")),
+        cell(
+            "ewc",
+            net=hf.net("mlp"),
+            protocol=hf.protocol("realistic", layers=(1,), sizes=(4, 6), steps=20, choose_on="test"),
+        ),
     ]
     events = []
     once, always, raised, own, held, arrays, study = execute_on_ray(cells, tmp_path / "out", "ray", watch=events.append)

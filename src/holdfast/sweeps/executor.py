@@ -31,15 +31,8 @@ def execute(
 
     There, unfinished cells are saved after every task, and every so many steps when asked, and go on from that.
     """
-    results: dict[int, Record | Failure] = {}
     tell = watch or (lambda event: None)
-    homes = [None if folder is None else folder / "cells" / cell.name for cell in cells]
-    runs = [Run(cell, home, checkpoint_every) for cell, home in zip(cells, homes, strict=True)]
-    for i, run in enumerate(runs):
-        if (record := run.finished()) is not None:
-            run.tidy()
-            results[i] = record
-            tell(Event(i, outcome=record))
+    runs, results = begin(cells, folder, checkpoint_every, tell)
     waiting = [i for i in range(len(cells)) if i not in results]
     jobs = min(jobs or os.cpu_count() or 1, len(waiting))
     try:
@@ -52,6 +45,21 @@ def execute(
         for i in waiting:
             runs[i].clear_half_written()
     return [results[i] for i in range(len(cells))]
+
+
+def begin(
+    cells: Sequence[Cell], folder: Path | None, checkpoint_every: int | None, tell: Watcher
+) -> tuple[list[Run], dict[int, Record | Failure]]:
+    """The runs of these cells, and the results of those that are finished in the folder, told already."""
+    results: dict[int, Record | Failure] = {}
+    homes = [None if folder is None else folder / "cells" / cell.name for cell in cells]
+    runs = [Run(cell, home, checkpoint_every) for cell, home in zip(cells, homes, strict=True)]
+    for i, run in enumerate(runs):
+        if (record := run.finished()) is not None:
+            run.tidy()
+            results[i] = record
+            tell(Event(i, outcome=record))
+    return runs, results
 
 
 def read_failures(folder: Path) -> list[Failure]:

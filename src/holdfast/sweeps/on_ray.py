@@ -37,7 +37,7 @@ from holdfast.errors import BadInput, RunFailed
 from holdfast.metrics.groups import chosen
 from holdfast.sweeps.cell import Cell, code_version, describe, pick_device
 from holdfast.sweeps.events import Event, Failure, Watcher
-from holdfast.sweeps.executor import Run
+from holdfast.sweeps.executor import Run, begin
 from holdfast.sweeps.on_node import PATIENCE, TRANSFER, Mailbox, Order, Whose, recipe, work
 from holdfast.sweeps.store import write_record
 from holdfast.types import Record, Stream
@@ -80,15 +80,8 @@ def execute_on_ray(
 
     Unfinished cells are saved there as `execute` saves them, and each goes on with what the other left.
     """
-    results: dict[int, Record | Failure] = {}
     tell = watch or (lambda event: None)
-    homes = [None if folder is None else folder / "cells" / cell.name for cell in cells]
-    runs = [Run(cell, home, checkpoint_every) for cell, home in zip(cells, homes, strict=True)]
-    for i, run in enumerate(runs):
-        if (record := run.finished()) is not None:
-            run.tidy()
-            results[i] = record
-            tell(Event(i, outcome=record))
+    runs, results = begin(cells, folder, checkpoint_every, tell)
     waiting = [i for i in range(len(cells)) if i not in results]
     if waiting:
         with _connected(on, jobs, len(waiting)) as ray, _by_value(ray, [cells[i] for i in waiting]):
