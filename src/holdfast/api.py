@@ -220,11 +220,11 @@ def run_cells(
     jobs: int | None = None,
     watch: Watcher | None = None,
     checkpoint_every: int | None = None,
-    source: Path | None = None,
+    sources: Sequence[Path] = (),
 ) -> Comparison:
     """Check all cells, run those that are not finished in `out`, and keep everything there.
 
-    What is finished in the output folder `source` is taken over.
+    What is finished in the output folders `sources` is taken over.
     """
     if wrong := _every_faults(checkpoint_every):
         raise BadInput(*wrong)
@@ -235,7 +235,7 @@ def run_cells(
         return _executed(cells, None, jobs, watch, checkpoint_every)
     with locked(out):
         claim(out, _experiment(cells))
-        if source is not None:
+        for source in sources:
             take_over((cell.name for cell in cells), source, out)
         comparison = _executed(cells, out, jobs, watch, checkpoint_every)
         if comparison.records:

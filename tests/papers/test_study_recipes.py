@@ -308,6 +308,12 @@ def test_finished_runs_of_another_folder_are_taken_over(tmp_path, capsys):
     second = reproduce(capsys, "apps/figure7", "--out", str(two), "--from", str(one))
     assert second["cells"] == first["cells"]
     assert {path.parent.name: path.read_text() for path in two.rglob("record.json")} == before
+    other, both = tmp_path / "other", tmp_path / "both"
+    reproduce(capsys, "still/table4", "--only", "fc,D9-1a", "--out", str(other))
+    asked = ("--only", "fc,D9-1a", "--from", str(one), "--from", str(other), "--out", str(both))
+    reproduce(capsys, "still/table4", *asked)
+    records = [next(folder.rglob("record.json")).read_text() for folder in (other, both)]
+    assert records[0] == records[1]  # seconds and all: not run again
     main(["reproduce", "apps/figure7", "--scale", "smoke", "--from", str(tmp_path / "none")])
     assert "is not an output folder of Holdfast" in capsys.readouterr().err
 

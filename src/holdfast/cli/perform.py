@@ -50,9 +50,9 @@ def perform(asked: Asked, output: Output, faults: Sequence[str] = ()) -> int:
 
 
 def run_kept(
-    cells: Sequence[Cell], execution: Execution, home: Path, output: Output, source: Path | None = None
+    cells: Sequence[Cell], execution: Execution, home: Path, output: Output, sources: Sequence[Path] = ()
 ) -> Comparison | None:
-    """Run the cells that are finished neither in `home` nor in `source`, showing how far they are; None when
+    """Run the cells that are finished neither in `home` nor in `sources`, showing how far they are; None when
     interrupted."""
 
     def work() -> Comparison:
@@ -60,7 +60,7 @@ def run_kept(
             folder.clear(home)
         kept = {i for i, cell in enumerate(cells) if (home / "cells" / cell.name / "record.json").exists()}
         with shown(cells, kept, output.quiet) as watch:
-            return run_cells(cells, home, execution.jobs, watch, execution.checkpoint_every, source)
+            return run_cells(cells, home, execution.jobs, watch, execution.checkpoint_every, sources)
 
     return alone(work, home)
 

@@ -17,8 +17,9 @@ def reproduce(
     ] = None,
     jobs: Annotated[str | None, Option(metavar="N", help="Processes at once.  [default: one per core]")] = None,
     out: Annotated[str | None, Option(metavar="DIR", help="Where results are kept.  [default: below runs/]")] = None,
-    source: Annotated[
-        str | None, Option("--from", metavar="DIR", help="Another output folder, whose finished runs are taken over.")
+    sources: Annotated[
+        list[str] | None,
+        Option("--from", metavar="DIR", help="Another output folder, whose finished runs are taken over; or several."),
     ] = None,
     fresh: Annotated[bool, Option("--fresh", help="Throw away what DIR holds and start over.")] = False,
     json: Annotated[bool, Option("--json", help="Print the cells as JSON, and nothing else.")] = False,
@@ -33,4 +34,4 @@ def reproduce(
 
     if id is None:
         return list_all(json)
-    return reproduce_one(id, scale, seeds, jobs, Output(out, fresh, json, quiet), source, words)
+    return reproduce_one(id, scale, seeds, jobs, Output(out, fresh, json, quiet), sources or (), words)

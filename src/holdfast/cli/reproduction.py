@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def reproduce_one(
     seeds: str | None,
     jobs: str | None,
     output: Output,
-    source: str | None = None,
+    sources: Sequence[str] = (),
     words: str | None = None,
 ) -> int:
     """Run a recipe and set what was measured beside what was published. `words`: which of its rows and columns."""
@@ -77,7 +78,7 @@ def reproduce_one(
             found += error.faults
     if output.out is not None:
         found += folder.faults(Path(output.out), output.fresh)
-    if source is not None and not (Path(source) / "experiment.json").is_file():
+    for source in (source for source in sources if not (Path(source) / "experiment.json").is_file()):
         found.append(f"{source} is not an output folder of Holdfast: it has no experiment.json")
     if found or recipe is None:
         raise BadInput(*found)
@@ -99,7 +100,7 @@ def reproduce_one(
         Execution(jobs=size.jobs),
         home,
         replace(output, fresh=False),
-        None if source is None else Path(source),
+        [Path(source) for source in sources],
     )
     if comparison is None:
         return INTERRUPTED
