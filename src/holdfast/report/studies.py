@@ -14,8 +14,7 @@ from holdfast.report import courses, legends, parts, words
 
 LEAD = (
     "Models are chosen on the first part, the chosen one is retrained on each later part. The accuracy on all parts "
-    "together is that of their test rows in one set; ACC above counts every part alike, however small. White: the "
-    "first part is learned, grey: retraining."
+    "together is that of their test rows in one set; ACC above counts every part alike, however small."
 )
 CHOSEN = ("net.hidden", "protocol.lr", "protocol.later_lr")
 COLUMNS = [("Label", ""), ("Scenario", ""), ("Chosen", ""), ("Stopped at step", "number"),
