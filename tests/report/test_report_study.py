@@ -139,6 +139,14 @@ def test_panels_and_shades_stand_on_the_page(fake):
     assert after < before and text.count("stopped</span>") == 1  # each dotted line is told below its own panel
 
 
+def test_numbers_of_some_runs_wait_for_the_others_and_the_authors_way_alone_has_no_verdict(fake):
+    cells = [cell("fc", judged=True, tolerance=0.1, within=True), cell("LWTA", judged=True, tolerance=0.1)]
+    text = report.html([fake("gem")], reproduction=made(cells))
+    assert "<b>1 of 1</b> judged numbers" in text and "1 more are judged when all their runs are there" in text
+    alone = report.html([fake("gem")], reproduction=made([cell(values=(), emulated=0.8)]))
+    assert "Only the authors’ way was run" in alone
+
+
 def test_a_study_of_ones_own_stands_on_the_page_with_its_course():
     small = {"layers": (1,), "sizes": (8,), "lr": (0.01,), "later_lr": (0.01,), "steps": 4, "score_every": 2}
     stream, protocol = hf.stream("slt", parts="D9-1a", val=0.2), hf.protocol("application", alphas=2, **small)

@@ -81,12 +81,14 @@ def section(reproduction: Reproduction) -> str:
 
 def _finding(reproduction: Reproduction) -> str:
     judged = [cell for cell in reproduction.cells if cell["judged"]]
-    within = sum(cell["within"] is True for cell in judged)
+    decided = [cell for cell in judged if cell["within"] is not None]
+    within, open_ = sum(cell["within"] for cell in decided), len(judged) - len(decided)
     if not judged:
         return '<p class="finding">No number here is judged.</p>'
+    waits = f" {open_} more are judged when all their runs are there." if open_ else ""
     return (
-        f'<p class="finding"><b>{within} of {len(judged)}</b> judged numbers are within their tolerance; the others of '
-        "the table are shown, not judged.</p>"
+        f'<p class="finding"><b>{within} of {len(decided)}</b> judged numbers are within their tolerance; the others '
+        f"of the table are shown, not judged.{waits}</p>"
     )
 
 

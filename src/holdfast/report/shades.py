@@ -81,7 +81,9 @@ def _said(cells: Sequence[Cell]) -> str:
     deciding = [cell for cell in cells if cell.get("threshold") is not None]
     counts = Counter(str(cell["verdict"]) for cell in deciding if cell.get("verdict"))
     if not counts:
-        return '<p class="finding">Nothing was measured here.</p>'
+        theirs = any(cell["emulated"] is not None for cell in deciding)
+        said = "Only the authors’ way was run, which has no verdict." if theirs else "Nothing was measured here."
+        return f'<p class="finding">{said}</p>'
     known = [cell for cell in deciding if cell.get("verdict") and cell["published"] is not None]
     other = sum(
         cell["verdict"] != ("forgetting" if cell["published"] < cell["threshold"] else "none") for cell in known
