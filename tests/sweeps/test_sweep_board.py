@@ -5,6 +5,7 @@ import platform
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -127,3 +128,9 @@ def test_titles_say_what_differs(cell):
         "ewc[protocol.lr=0.2,strength=2] seed 0",
         "er seed 3",
     ]
+
+
+def test_a_title_that_is_given_is_taken_and_decides_nothing(cell):
+    named = replace(cell("er", seed=3), title="ER, 10 tasks")
+    assert titles([named, cell("er", seed=4)]) == ["ER, 10 tasks seed 3", "er seed 4"]
+    assert named.name == cell("er", seed=3).name

@@ -94,9 +94,13 @@ def reproduce_one(
         return INTERRUPTED
     chosen = [entry.chosen(choices) for entry in entries]
     entries = [entry for entry in chosen if entry is not None]
-    cells = {cell.name: cell for entry in entries for cell in map(entry.cell, numbers)}
+    cells = {
+        cell.name: replace(cell, title=entry.label)
+        for entry in reversed(entries)  # one run may stand in several places; it is called after the first
+        for cell in map(entry.cell, reversed(numbers))
+    }
     comparison = run_kept(
-        list(cells.values()),
+        list(reversed(cells.values())),
         Execution(jobs=size.jobs),
         home,
         replace(output, fresh=False),

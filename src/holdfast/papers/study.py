@@ -94,9 +94,10 @@ def entry(
         shown |= {"data": "digits", "val": 0.2}
         small = {"layers": (1,), "sizes": (20,), "lr": (0.01,), "later_lr": (0.01, 0.001), "steps": 60, "batch": 20}
         small |= {"score_every": 10, **({"alphas": 10} if protocol == "application" else {})}
+        small |= {"lr": (0.3,), "later_lr": (0.3, 0.1)} if model.training.get("optimiser") == "sgd" else {}
         shape |= {"filters": (4,), "hidden": 20} if model.convolves else {}
     fixed = ("layers", "sizes", "mix_sizes") if model.convolves else ()  # its shape is not chosen
-    settings = {"choose_on": "test", **training, **small, **model.training}
+    settings = {"choose_on": "test", **training, **model.training, **small}
     return Entry(
         row=place[0],
         column=place[1],

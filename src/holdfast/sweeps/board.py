@@ -176,7 +176,7 @@ def read_board(folder: Path) -> Snapshot:
 
 
 def titles(cells: Sequence[Cell]) -> list[str]:
-    """'ewc[strength=10] seed 0': the method, what tells it from its other cells, and the seed."""
+    """'ewc[strength=10] seed 0': its title, or the method and what tells it from its other cells, and the seed."""
     flat = [_flat(cell) for cell in cells]
     texts = [{name: canonical(value) for name, value in found.items()} for found in flat]
     names = [name_of(cell.method) for cell in cells]
@@ -185,7 +185,7 @@ def titles(cells: Sequence[Cell]) -> list[str]:
         for method in dict.fromkeys(names)
     }
     return [
-        f"{method}{bracketed(found, apart[method])} seed {cell.seed}"
+        f"{cell.title or method + bracketed(found, apart[method])} seed {cell.seed}"
         for cell, method, found in zip(cells, names, flat, strict=True)
     ]
 

@@ -42,6 +42,7 @@ class Cell:
     device: str = "auto"
     reseed: bool = True  # cut the stream with this cell's seed; otherwise it is taken as it is
     trials: Mapping[str, float] | None = None  # what choosing its settings cost: runs, seconds, flops
+    title: str | None = None  # what it is called while it runs, in place of what tells it from others; decides nothing
 
     @property
     def name(self) -> str:
