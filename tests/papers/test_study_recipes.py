@@ -213,9 +213,15 @@ def test_laptop_has_004s_lengths_and_six_topologies():
     assert (entries["fc", "D5-5a"].protocol.steps, entries["EWC", "D5-5a"].protocol.steps) == (1500, 2500)
     assert len(entries["fc", "D5-5a"].protocol.topologies()) == 6 and entries["fc", "D5-5a"].protocol.lr == (0.001,)
     thin = {(e.row, e.column): e for e in papers.find("still/table3").entries("laptop")}
-    assert thin["fc", "D5-5a"].protocol.topologies() == [(400, 400), (400, 800), (800, 400), (800, 800)]
+    assert len(thin["fc", "D5-5a"].protocol.topologies()) == 9 and len(thin["EWC", "D5-5a"].protocol.topologies()) == 4
     full = papers.find("still/table4").entries("full")
     assert len(full[0].protocol.topologies()) == 36 and {e.column for e in full if e.row == "D-conv"} == set(study.SLTS)
+
+
+def test_prescient_evaluation_keeps_every_eps2_where_another_may_be_best():
+    rates = {(row, slt): "later_lr" in still3.thinned(row, slt) for row in mnist.ROWS for slt in study.SLTS}
+    assert {row for (row, _), thin in rates.items() if thin} == {"fc", "D-fc", "LWTA"}
+    assert not any(rates[row, "DP10-10"] for row in mnist.ROWS)
 
 
 def test_figures_have_the_same_cells_as_the_tables():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.papers import study
@@ -48,20 +48,24 @@ def training(model: study.Model, scale: Scale) -> dict[str, Any]:
     }
 
 
+def unchanged(row: str, slt: str) -> study.Settings:
+    return {}
+
+
 def entries(
     scale: Scale,
     protocol: str,
     rows: tuple[str, ...] = ROWS,
     slts: tuple[str, ...] = study.SLTS,
-    changes: study.Settings | None = None,
+    changes: Callable[[str, str], study.Settings] = unchanged,
 ) -> list[Entry]:
-    """The correct runs, and EWC's as the authors ran it."""
+    """The correct runs, and EWC's as the authors ran it. `changes`: what is different for a row and a task."""
     made = []
     for row in rows:
         for slt in (slt for slt in slts if (row, slt) not in missing(scale)):
             models = [(study.MODELS[row], False), *([(study.EMULATED[row], True)] if row in study.EMULATED else [])]
             for model, emulated in models:
-                settings = {**training(model, scale), **(changes or {})}
+                settings = {**training(model, scale), **changes(row, slt)}
                 made.append(study.entry((row, slt), slt, model, scale, protocol, settings, emulated=emulated))
     return made
 
