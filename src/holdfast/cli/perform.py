@@ -36,7 +36,11 @@ def perform(asked: Asked, output: Output, faults: Sequence[str] = ()) -> int:
     if found:
         raise BadInput(*dict.fromkeys(found))
     home = folder.default(cells) if output.out is None else Path(output.out)
-    comparison = run_kept(cells, execution, home, output)
+    return said(run_kept(cells, execution, home, output), home, output)
+
+
+def said(comparison: Comparison | None, home: Path, output: Output) -> int:
+    """Say what came out, and where its report is; the exit code."""
     if comparison is None:
         return INTERRUPTED
     if output.json:

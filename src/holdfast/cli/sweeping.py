@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast import report
 from holdfast.api import Comparison, run_sweep
 from holdfast.cli import folder
 from holdfast.cli.experiment import collected
-from holdfast.cli.perform import Output, alone
+from holdfast.cli.perform import Output, alone, said
 from holdfast.cli.progress import shown
-from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json
 from holdfast.errors import BadInput
 from holdfast.settings import Count, make
 from holdfast.sweeps import Plan, on_ray, read_sweep
@@ -42,17 +40,7 @@ def perform_sweep(file: str, given: Mapping[str, str | None], output: Output) ->
     if faults or planned is None:
         raise BadInput(*faults)
     store = Path("runs") / planned.name if output.out is None else Path(output.out)
-    comparison = _run_kept(planned, ways, store, output)
-    if comparison is None:
-        return INTERRUPTED
-    if output.json:
-        print_json(comparison.summary())
-    elif comparison.records and not output.quiet:
-        print(report.text(comparison.records))
-    complain(*(f"{failure.cell} failed: {failure.reason}" for failure in comparison.failures))
-    if comparison.records and not output.quiet:
-        output.announce(f"report: {(store / 'sweeps' / planned.name / 'report.html').resolve()}")
-    return FAILED if comparison.failures else 0
+    return said(_run_kept(planned, ways, store, output), store / "sweeps" / planned.name, output)
 
 
 def _run_kept(planned: Plan, ways: Ways, store: Path, output: Output) -> Comparison | None:
