@@ -24,7 +24,7 @@ def recipe() -> Recipe:
         "still/table3",
         title,
         {"smoke": ("digits",), "laptop": ("mnist",), "full": ("mnist",)},
-        {"smoke": 0.5, "laptop": 240, "full": 60000},
+        {"smoke": 0.5, "laptop": 300, "full": 60000},
         _entries,
         measured,
         tuple({**cell, "threshold": study.threshold(cell["column"])} for cell in cells),
