@@ -64,5 +64,7 @@ def _told(cell: Cell, event: Event, kept: bool) -> str:
         return f"failed {where}"
     spent = event.outcome.resources
     seconds = sum(spent["train_seconds"]) + spent["eval_seconds"]
+    if cell.trials is None:  # a study's trials are part of its run; those of settings chosen before it are not
+        seconds += spent.get("trials", {}).get("seconds", 0.0)
     time = "finished before" if kept else words.in_seconds(seconds)
     return f"ACC {words.number(event.outcome.acc, 'acc')} {where} {time}"
