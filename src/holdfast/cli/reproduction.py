@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json, tell
 from holdfast.errors import BadInput, RunFailed
 from holdfast.report.reproduction import COLUMNS, Reproduction, rows
 from holdfast.settings import Count, make
-from holdfast.sweeps import Choice, choose, trials, write_text
+from holdfast.sweeps import Cell, Choice, choose, trials, write_text
 from holdfast.sweeps.store import TRIALS, dumps
 from holdfast.types import Record
 
@@ -94,13 +95,12 @@ def reproduce_one(
         return INTERRUPTED
     chosen = [entry.chosen(choices) for entry in entries]
     entries = [entry for entry in chosen if entry is not None]
-    cells = {
-        cell.name: replace(cell, title=entry.label)
-        for entry in reversed(entries)  # one run may stand in several places; it is called after the first
-        for cell in map(entry.cell, reversed(numbers))
-    }
+    cells: dict[str, Cell] = {}
+    for entry, seed in product(entries, numbers):
+        cell = replace(entry.cell(seed), title=entry.label)
+        cells.setdefault(cell.name, cell)  # one run may stand in several places; it is called after the first
     comparison = run_kept(
-        list(reversed(cells.values())),
+        list(cells.values()),
         Execution(jobs=size.jobs),
         home,
         replace(output, fresh=False),
@@ -117,7 +117,7 @@ def reproduce_one(
         notes=[note for note in (recipe.said.get(size.scale, ""), *recipe.notes) if note],
         choices=[_told(entry) for entry in entries if entry.choice and entry.tunes],
         figures=[asdict(figure) for figure in recipe.figures(by_place)] if recipe.figures else [],
-        runs={entry.cell(seed).name: entry.label for entry in entries for seed in numbers},
+        runs={name: cell.title or name for name, cell in cells.items()},
     )
     write_text(home / FILE, dumps(asdict(reproduction)))
     if comparison.records or not cells:

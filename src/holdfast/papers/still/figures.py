@@ -34,7 +34,7 @@ def _recipe(item: str, row: str, slts: tuple[str, ...]) -> Recipe:
         table4.measured,
         tuple(cell for cell in cells if cell["row"] == row and cell["column"] in slts),
         seeds={"smoke": 1, "laptop": 1, "full": 1},
-        said=mnist.SAID,
+        said=mnist.said(),
         notes=(
             "The runs are those of still/table4, and its numbers stand here for the panels: with --from and its "
             "output folder none is run again.",

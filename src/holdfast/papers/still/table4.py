@@ -29,7 +29,7 @@ def recipe() -> Recipe:
         measured,
         (*({**cell, "threshold": study.threshold(cell["column"])} for cell in cells), *lost),
         seeds={"smoke": 1, "laptop": 1, "full": 1},
-        said=mnist.SAID,
+        said=mnist.said(),
         notes=(
             "Realistic: the model is chosen on D1 alone, retraining stops where D2 reaches 0.99 of its best, and ε₂ is "
             "chosen on D2. Algorithm 2 as printed picks ε₂ by the test accuracy on D1 ∪ D2, which nobody has who "
