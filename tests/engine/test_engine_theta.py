@@ -9,6 +9,7 @@ from torch import nn
 
 from holdfast.engine import Net, optimiser
 from holdfast.errors import BadInput
+from holdfast.nets.base import Dropout
 from holdfast.nets.lwta import Winners
 from holdfast.seeds import seeded
 
@@ -88,9 +89,10 @@ def test_the_gradient_by_hand_is_that_of_autograd(mask):
     [
         [nn.Flatten(), nn.Dropout(0.2), nn.Linear(12, 9), nn.ReLU(), nn.Dropout(0.5), nn.Linear(9, 5)],
         [nn.Flatten(), nn.Linear(12, 9), nn.Identity(), nn.ReLU(), nn.Dropout(0.3), nn.Dropout(0.5), nn.Linear(9, 5)],
+        [nn.Flatten(), Dropout(0.2), nn.Linear(12, 9), nn.ReLU(), Dropout(0.5), nn.Linear(9, 5)],
         [nn.Flatten(), nn.Linear(12, 8), Winners(2), nn.Linear(8, 6), Winners(3), nn.Dropout(0.25), nn.Linear(6, 5)],
     ],
-    ids=["dropout", "dropout twice", "competing units"],
+    ids=["dropout", "dropout twice", "our dropout", "competing units"],
 )
 def test_gates_have_the_gradient_of_autograd_with_the_same_dice(layers):
     torch.manual_seed(3)

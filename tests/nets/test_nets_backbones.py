@@ -6,6 +6,7 @@ from torch import nn
 
 from holdfast.errors import BadInput
 from holdfast.nets import nets
+from holdfast.nets.base import Dropout
 from holdfast.seeds import seeded
 from holdfast.types import StreamInfo
 
@@ -126,3 +127,24 @@ def test_the_shelf_lists_and_corrects():
         nets.find("mpl")
     with pytest.raises(BadInput, match=r"hidden of net 'mlp' must be a whole number >= 1, or several .* not 0"):
         nets.make("mlp", {"hidden": 0})
+
+
+@pytest.mark.parametrize("p", [0.2, 0.5, 0.9])
+def test_dropout_drops_a_share_p_of_any_shape_and_scales_the_rest(p):
+    torch.manual_seed(0)
+    layer, z = Dropout(p), torch.rand(401, 7, 97) + 1  # 272,279 entries, not a multiple of four
+    out = layer(z)
+    kept = out != 0
+    assert abs(1 - kept.float().mean().item() - p) < 5 * (p * (1 - p) / z.numel()) ** 0.5
+    torch.testing.assert_close(out[kept], z[kept] / (1 - p))
+    neighbours = kept.flatten()[: 4 * (z.numel() // 4)].view(-1, 4).float()  # they share one draw
+    off = torch.corrcoef(neighbours.T) - torch.eye(4)
+    assert off.abs().max() < 5 / len(neighbours) ** 0.5
+    assert not torch.equal(out, layer(z))
+    assert torch.equal(layer.eval()(z), z)
+
+
+def test_dropout_is_drawn_per_example_under_vmap():
+    rows = torch.ones(2, 64)
+    first, second = torch.func.vmap(Dropout(0.5), randomness="different")(rows)
+    assert not torch.equal(first, second)

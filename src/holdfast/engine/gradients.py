@@ -94,7 +94,7 @@ def linear_chain(module: nn.Module) -> list[Layer] | None:
             scale = math.prod(1 / (1 - gate.p) for gate in gates if isinstance(gate, nn.Dropout))
             chain.append(Layer(gates, m, scale))
             gates = []
-        elif _activates(m) or (type(m) is nn.Dropout and m.p < 1 and not m.inplace):
+        elif _activates(m) or (isinstance(m, nn.Dropout) and m.p < 1 and not m.inplace):
             gates.append(m)
         else:
             return None
@@ -108,7 +108,7 @@ def _activates(m: nn.Module) -> bool:
 def _passes_through(m: nn.Module) -> bool:
     if type(m) is nn.Flatten:
         return (m.start_dim, m.end_dim) == (1, -1)
-    return type(m) is nn.Identity or (type(m) is nn.Dropout and (m.p == 0 or not m.training))
+    return type(m) is nn.Identity or (isinstance(m, nn.Dropout) and (m.p == 0 or not m.training))
 
 
 @torch.no_grad()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Literal, TypeVar
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from holdfast.errors import BadInput
 from holdfast.types import StreamInfo
@@ -48,3 +49,17 @@ def begun(layer: Layer, init: Init) -> Layer:
     if layer.bias is not None:
         nn.init.constant_(layer.bias, 0.1 if init == "tenth" else 0.0)
     return layer
+
+
+class Dropout(nn.Dropout):
+    """Dropout that draws 16 random bits per entry, four entries at once: p is rounded to 1/65,536.
+
+    torch's own takes five times as long, a fifth of the step of a network of 800-800-800.
+    """
+
+    def forward(self, z: Tensor) -> Tensor:
+        if not self.training or self.p == 0:
+            return z
+        drawn = torch.randint(-(2**63), 2**63 - 1, (-(-z.numel() // 4),), device=z.device)
+        bits = drawn.view(torch.int16)[: z.numel()].view(z.shape)
+        return z * (bits >= round(self.p * 2**16) - 2**15) * (1 / (1 - self.p))

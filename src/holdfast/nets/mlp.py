@@ -8,7 +8,7 @@ from typing import final
 
 from torch import nn
 
-from holdfast.nets.base import Init, NetSpec, begun
+from holdfast.nets.base import Dropout, Init, NetSpec, begun
 from holdfast.settings import BelowOne, Count
 from holdfast.types import StreamInfo
 
@@ -33,10 +33,10 @@ class MLP(NetSpec):
         width = math.prod(info.shape)
         layers: list[nn.Module] = [nn.Flatten()]
         if self.input_dropout:
-            layers.append(nn.Dropout(self.input_dropout))
+            layers.append(Dropout(self.input_dropout))
         for units in self.hidden:
             layers += [begun(nn.Linear(width, units), self.init), nn.ReLU()]
             if self.dropout:
-                layers.append(nn.Dropout(self.dropout))
+                layers.append(Dropout(self.dropout))
             width = units
         return nn.Sequential(*layers, begun(nn.Linear(width, info.classes), self.init))
