@@ -200,9 +200,16 @@ def test_what_needs_another_training_is_an_entry_of_its_own():
     (theirs,) = [entry for entry in emulated if entry.column == "D5-5a"]
     assert (theirs.protocol.optimiser, theirs.protocol.test_batch, theirs.net.init) == ("adam", 100, "tenth")
     assert theirs.protocol.reset_optimiser and theirs.method.strength == "1/lr"
+    assert theirs.protocol.weights_from == "last"  # the first perfect batch of 100 says nothing about the best step
     permuted = [e for e in apps3.entries("smoke") if "DP10-10" in e.row]
     assert {e.emulated for e in permuted} == {True, False}
     assert all(e.stream.settings["permute"] != e.emulated for e in permuted)
+
+
+def test_importances_are_estimated_from_all_rows_of_d1():
+    """As in the authors' code. With 200, EWC forgets: the network is nearly always right, so most gradients vanish."""
+    for model in (study.MODELS["EWC"], study.EMULATED["EWC"], study.MODELS["wtIMM"]):
+        assert model.settings["samples"] >= 60_000
 
 
 def test_laptop_has_004s_lengths_and_six_topologies():

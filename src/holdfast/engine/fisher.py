@@ -22,18 +22,14 @@ def fisher(
     y is the `true` label (empirical Fisher), the `predicted` one, or `sampled` from p_θ(·|x) (the Fisher
     information itself). The square of a batch-mean gradient is not this: it shrinks as the batch grows.
     """
-    total = torch.zeros_like(net.theta.detach())
+    masks = None if allowed is None else allowed.expand(len(batch.y), -1)
     with net.evaluating():
-        for rows in torch.arange(len(batch.y), device=batch.y.device).split(CHUNK_ROWS):
-            x, y = batch.x[rows], batch.y[rows]
-            if labels != "true":
-                y = _answers(restrict(net(x), allowed), labels, rng)
-            total += net.summed_squares(x, y, None if allowed is None else allowed.expand(len(y), -1))
-    return total / len(batch.y)
+        y = batch.y if labels == "true" else _answers(net, batch.x, masks, labels, rng)
+        return net.summed_squares(batch.x, y, masks) / len(y)
 
 
-@torch.no_grad()
-def _answers(logits: Tensor, labels: Labels, rng: torch.Generator | None) -> Tensor:
+def _answers(net: Net, x: Tensor, masks: Tensor | None, labels: Labels, rng: torch.Generator | None) -> Tensor:
+    logits = restrict(torch.cat([net(rows) for rows in x.split(CHUNK_ROWS)]), masks)
     if labels == "predicted":
         return logits.argmax(-1)
-    return torch.multinomial(logits.softmax(-1).cpu(), 1, generator=rng).flatten().to(logits.device)
+    return torch.multinomial(logits.softmax(-1).cpu(), 1, generator=rng).flatten().to(x.device)

@@ -37,7 +37,7 @@ class Model:
         return self.net == "conv"
 
 
-ALL = 60_000  # rows behind a Fisher estimate: every one that D1 has
+ALL = 60_000  # rows behind an importance: all that D1 has, of a larger data set at most as many
 DROPS = {"dropout": 0.5, "input_dropout": 0.2}
 MODELS = {
     "fc": Model("finetune", "mlp", shape={"init": "truncated"}),
@@ -46,7 +46,7 @@ MODELS = {
     "D-conv": Model("finetune", "conv", shape={"init": "tenth", "dropout": 0.5, "input_dropout": 0.5}),
     "LWTA": Model("finetune", "lwta"),
     "EWC": Model("ewc", "mlp", {"strength": "1/lr", "samples": ALL}, {"init": "truncated", **DROPS}, long=True),
-    "wtIMM": Model("imm", "mlp", {"merge": "mode"}, {"init": "tenth", **DROPS}, {"optimiser": "sgd"}),
+    "wtIMM": Model("imm", "mlp", {"merge": "mode", "samples": ALL}, {"init": "tenth", **DROPS}, {"optimiser": "sgd"}),
 }
 EMULATED = {  # as the authors' code ran them, where that needs another training
     "EWC": Model(
