@@ -46,6 +46,7 @@ class Part:
     rows: Tensor  # (n,) int64
     y: Tensor  # (n,) int64, class indices of the stream
     transform: Transform | None = None
+    centred: bool = False  # bytes become −1 to 1 in place of 0 to 1
     _cache: Tensor | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
@@ -63,13 +64,13 @@ class Part:
         return _select(self._cache, index)
 
     def x(self, index: Tensor | slice = slice(None)) -> Tensor:
-        """What a network sees: float32, bytes scaled to [0, 1]; a copy, which may be changed."""
+        """What a network sees: float32, bytes scaled to [0, 1] or [−1, 1]; a copy, which may be changed."""
         raw = self.raw(index)
-        return as_float(raw) if raw.dtype == torch.uint8 else raw.clone()
+        return as_float(raw, self.centred) if raw.dtype == torch.uint8 else raw.clone()
 
     def take(self, index: Tensor) -> Part:
         """The part that has only these of my rows."""
-        return Part(self.pixels, self.rows[index], self.y[index], self.transform)
+        return Part(self.pixels, self.rows[index], self.y[index], self.transform, self.centred)
 
     def to(self, device: torch.device, moved: dict[int, Tensor]) -> Part:
         """A copy on `device`; `moved` remembers shared pixels, so that they are moved once."""
@@ -77,7 +78,7 @@ class Part:
             return self
         if id(self.pixels) not in moved:
             moved[id(self.pixels)] = self.pixels.to(device)
-        return Part(moved[id(self.pixels)], self.rows.to(device), self.y.to(device), self.transform)
+        return Part(moved[id(self.pixels)], self.rows.to(device), self.y.to(device), self.transform, self.centred)
 
     def _cut(self, rows: Tensor) -> Tensor:
         pixels = self.pixels.index_select(0, rows)
@@ -91,8 +92,10 @@ def _select(table: Tensor, index: Tensor | slice) -> Tensor:
     return table.index_select(0, torch.arange(len(table), device=table.device)[index])
 
 
-def as_float(raw: Tensor) -> Tensor:
-    return raw.float().div_(255) if raw.dtype == torch.uint8 else raw
+def as_float(raw: Tensor, centred: bool = False) -> Tensor:
+    if raw.dtype != torch.uint8:
+        return raw
+    return raw.float().div_(127.5).sub_(1) if centred else raw.float().div_(255)
 
 
 @dataclass(frozen=True, eq=False)

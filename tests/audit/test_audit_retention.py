@@ -1,6 +1,7 @@
 """The retention scan: old rows are found in whatever form they were kept bit for bit, and nothing else is."""
 
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,6 +43,13 @@ def scanner(*parts):
     for each in parts:
         scan.remember(each)
     return scan
+
+
+@pytest.mark.parametrize("form", ["floats", "bytes", "halved"])
+def test_rows_are_found_where_pixels_begin_at_minus_1(form, part, keeper):
+    past = replace(part(12, (3, 4, 5)), centred=True)
+    kept, size = FORMS[form]
+    assert scanner(past).scan(keeper(kept(past))) == (4, 4 * 60 * size)
 
 
 @SHAPES

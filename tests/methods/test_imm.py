@@ -62,6 +62,25 @@ def test_the_mode_weighs_them_by_importance(stream):
     np.testing.assert_allclose(learner.net.theta.detach().numpy(), expected, rtol=1e-3, atol=1e-5)
 
 
+def test_paper_003s_importances_are_sums_of_squared_mean_gradients(stream):
+    learner = started(stream, merge="mode", samples=120, emulate="batch sums")
+    task = stream.tasks[0]
+    own, rng = learn(learner, task)
+    twin = learner.net.copy()
+    twin.set(torch.from_numpy(own).float())
+    draws = torch.Generator()
+    draws.set_state(rng)
+    rows = torch.randperm(len(task.train), generator=draws)[:120]
+    x = task.train.x(rows)
+    y = torch.multinomial(twin(x).detach().softmax(-1), 1, generator=draws).flatten()
+    expected = np.full(len(own), 1e-8)
+    for i in (0, 50, 100):  # batches of 50, 50 and 20
+        loss = torch.nn.functional.cross_entropy(twin(x[i : i + 50]), y[i : i + 50])
+        found = torch.autograd.grad(loss, list(twin.module.parameters()))
+        expected += torch.cat([g.flatten() for g in found]).double().numpy() ** 2
+    np.testing.assert_allclose(learner.own_importance.numpy(), expected, rtol=1e-3, atol=1e-9)
+
+
 def test_a_task_starts_from_the_last_tasks_own_weights(stream):
     learner = started(stream)
     learn(learner, stream.tasks[0])

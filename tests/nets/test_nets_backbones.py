@@ -89,14 +89,17 @@ def test_dropout_follows_each_hidden_layer_and_the_input():
     assert kinds(conv) == "Conv2d ReLU MaxPool2d Flatten Linear ReLU Dropout Linear".split()
     noisy = build("conv", (1, 8, 8), filters=(2,), hidden=3, input_dropout=0.5)
     assert kinds(noisy) == "Dropout Conv2d ReLU MaxPool2d Flatten Linear ReLU Linear".split()
+    holed = build("conv", (1, 8, 8), filters=(2, 2), hidden=3, map_dropout=0.5)
+    pooled = "Conv2d ReLU MaxPool2d Dropout".split()
+    assert kinds(holed) == [*pooled, *pooled, *"Flatten Linear ReLU Linear".split()]
 
 
 def test_convolutions_can_begin_as_in_papers_003_and_004():
     torch.manual_seed(0)
-    begun = [m for m in build("conv", (1, 28, 28), init="tenth") if isinstance(m, nn.Conv2d | nn.Linear)]
+    begun = [m for m in build("conv", (1, 28, 28), init="tenth0") if isinstance(m, nn.Conv2d | nn.Linear)]
     assert len(begun) == 4
     for m in begun:
-        assert m.weight.abs().max() <= 0.2 and bool((m.bias == 0.1).all())
+        assert m.weight.abs().max() <= 0.2 and not m.bias.any()
         assert abs(m.weight.std().item() / 0.1 - 0.8796) < 0.03  # of a normal cut at two deviations
 
 

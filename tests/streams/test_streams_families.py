@@ -11,7 +11,9 @@ import torch.nn.functional as F
 
 import holdfast as hf
 from holdfast.data import data_folder, load
+from holdfast.engine.batching import batches
 from holdfast.errors import BadInput
+from holdfast.protocols.session import joined
 from holdfast.streams.rotated import _Rotation
 
 FAMILIES = [
@@ -314,3 +316,22 @@ def test_twenty_permuted_mnist_tasks_stay_under_one_and_a_half_gigabytes():
     unit = 1 if sys.platform == "darwin" else 1024
     peak = int(done.stdout) * unit
     assert peak < 1.5e9  # measured 0.62 GB
+
+
+@pytest.mark.parametrize("family", ["split", "permuted", "rotated", "slt"])
+def test_centred_pixels_go_from_minus_1_to_1_and_are_otherwise_the_same(family):
+    plain, centred = (hf.stream(family, seed=1, centred=flag, val=0.1).tasks[1] for flag in (False, True))
+    for name in ("train", "val", "test"):
+        mine, other = getattr(plain, name), getattr(centred, name)
+        torch.testing.assert_close(other.x(), 2 * mine.x() - 1)
+        assert torch.equal(other.raw(), mine.raw()) and torch.equal(other.y, mine.y)
+    some = torch.arange(5)
+    torch.testing.assert_close(centred.train.take(some).x(), centred.train.x(some))
+    (batch,) = batches(centred.test, len(centred.test), torch.Generator().manual_seed(0), 0)
+    assert batch.x.min() == -1 and batch.x.max() == 1
+
+
+def test_all_tasks_at_once_are_centred_too():
+    tasks = hf.stream("permuted", tasks=2, centred=True).tasks
+    whole, _, _ = joined(tasks)
+    torch.testing.assert_close(whole.x(), torch.cat([task.train.x() for task in tasks]))

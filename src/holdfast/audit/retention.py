@@ -40,7 +40,7 @@ class Retention:
         """(rows, bytes): how many different past rows are kept in anything reachable from `thing`, and their size."""
         found, size = [], 0
         for table in _tables(thing, self.width) if self._past else ():
-            if all(part.pixels.dtype == torch.uint8 for part in self._past):
+            if all(part.pixels.dtype == torch.uint8 and not part.centred for part in self._past):
                 table = table[(table >= 0).all(1)]  # weights are not hashed
             if not len(table):
                 continue
@@ -58,7 +58,7 @@ class Retention:
             for start in range(0, len(part), _CHUNK):
                 raw = part.raw(slice(start, start + _CHUNK)).cpu()
                 stored = _hash(raw.flatten(1))
-                seen = as_float(raw).flatten(1)
+                seen = as_float(raw, part.centred).flatten(1)
                 new += [stored, _hash(seen), _hash(seen.half())]
                 rows += [stored] * 3
         self._hashed = len(self._past)

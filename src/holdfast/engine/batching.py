@@ -26,4 +26,4 @@ def batches(
         tasks = task[block] if isinstance(task, Tensor) else None
         for i in range(0, len(block), size):
             stop = i + size
-            yield Batch(as_float(raw[i:stop]), y[i:stop], task if tasks is None else tasks[i:stop])
+            yield Batch(as_float(raw[i:stop], part.centred), y[i:stop], task if tasks is None else tasks[i:stop])

@@ -24,12 +24,15 @@ def fisher(
     """
     masks = None if allowed is None else allowed.expand(len(batch.y), -1)
     with net.evaluating():
-        y = batch.y if labels == "true" else _answers(net, batch.x, masks, labels, rng)
+        y = batch.y if labels == "true" else answers(net, batch.x, masks, labels, rng)
         return net.summed_squares(batch.x, y, masks) / len(y)
 
 
-def _answers(net: Net, x: Tensor, masks: Tensor | None, labels: Labels, rng: torch.Generator | None) -> Tensor:
-    logits = restrict(torch.cat([net(rows) for rows in x.split(CHUNK_ROWS)]), masks)
+def answers(
+    net: Net, x: Tensor, allowed: Tensor | None, labels: Literal["predicted", "sampled"], rng: torch.Generator | None
+) -> Tensor:
+    """(n,) what the model says of each example, or a label drawn from p_θ(·|x)."""
+    logits = restrict(torch.cat([net(rows) for rows in x.split(CHUNK_ROWS)]), allowed)
     if labels == "predicted":
         return logits.argmax(-1)
     return torch.multinomial(logits.softmax(-1).cpu(), 1, generator=rng).flatten().to(x.device)

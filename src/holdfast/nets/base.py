@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from holdfast.errors import BadInput
 from holdfast.types import StreamInfo
 
-Init = Literal["torch", "xavier", "truncated", "tenth"]
+Init = Literal["torch", "xavier", "truncated", "tenth", "tenth0"]
 Layer = TypeVar("Layer", nn.Linear, nn.Conv2d)
 
 
@@ -37,14 +37,15 @@ def begun(layer: Layer, init: Init) -> Layer:
     """The layer with its initial weights.
 
     `truncated`: normal of deviation 1/√n, n the inputs of a unit, cut at two deviations, biases 0. `tenth`: the same of
-    deviation 0.1 with biases 0.1, as in the code of EWC's and IMM's authors and of papers 003 and 004's CONV.
+    deviation 0.1 with biases 0.1, as in the code of EWC's and IMM's authors. `tenth0`: with biases 0, as in that of
+    papers 003 and 004's CONV.
     """
     if init == "torch":
         return layer
     if init == "xavier":
         nn.init.xavier_uniform_(layer.weight)
     else:
-        deviation = 0.1 if init == "tenth" else layer.weight[0].numel() ** -0.5
+        deviation = layer.weight[0].numel() ** -0.5 if init == "truncated" else 0.1
         nn.init.trunc_normal_(layer.weight, std=deviation, a=-2 * deviation, b=2 * deviation)
     if layer.bias is not None:
         nn.init.constant_(layer.bias, 0.1 if init == "tenth" else 0.0)

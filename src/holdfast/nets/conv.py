@@ -21,8 +21,9 @@ class Conv(NetSpec):
     kernel: Count = 5  # side of the filters; padding keeps the size
     hidden: Count = 1024  # units of the fully connected layer
     dropout: BelowOne = 0.0  # of the fully connected layer's units
+    map_dropout: BelowOne = 0.0  # of what each convolution's pooling leaves
     input_dropout: BelowOne = 0.0  # of pixels
-    init: Init = "torch"  # torch's own, xavier-uniform, truncated normal, tenth (papers 003, 004)
+    init: Init = "torch"  # torch's own, xavier-uniform, truncated normal, tenth, tenth0 (papers 003, 004)
 
     def build(self, info: StreamInfo) -> nn.Module:
         channels, height, width = image_shape(info, "conv", smallest=2 ** len(self.filters))
@@ -30,6 +31,8 @@ class Conv(NetSpec):
         for n in self.filters:
             convolution = begun(nn.Conv2d(channels, n, self.kernel, padding="same"), self.init)
             layers += [convolution, nn.ReLU(), nn.MaxPool2d(2)]
+            if self.map_dropout:
+                layers.append(nn.Dropout(self.map_dropout))
             channels, height, width = n, height // 2, width // 2
         layers += [nn.Flatten(), begun(nn.Linear(channels * height * width, self.hidden), self.init), nn.ReLU()]
         if self.dropout:

@@ -347,7 +347,8 @@ def joined(tasks: Sequence[Task]) -> tuple[Part, Part, Tensor]:
 
 def _joined(parts: list[Part]) -> Part:
     """The rows of several parts as one; transformed pixels are copied only where tasks have transforms."""
+    y, centred = torch.cat([p.y for p in parts]), parts[0].centred
     if all(p.transform is None and p.pixels is parts[0].pixels for p in parts):
-        return Part(parts[0].pixels, torch.cat([p.rows for p in parts]), torch.cat([p.y for p in parts]))
+        return Part(parts[0].pixels, torch.cat([p.rows for p in parts]), y, centred=centred)
     pixels = torch.cat([p.raw() for p in parts])
-    return Part(pixels, torch.arange(len(pixels), device=pixels.device), torch.cat([p.y for p in parts]))
+    return Part(pixels, torch.arange(len(pixels), device=pixels.device), y, centred=centred)

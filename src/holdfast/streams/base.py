@@ -27,6 +27,7 @@ class StreamSpec(ABC):
     test_examples: Count | None = None  # test rows per task; none: all there are
     val: Fraction = 0.0  # share of the training rows kept apart for validation
     scenario: Scenario | None = None  # class, domain or task; none: the stream's own default
+    centred: bool = False  # pixels from −1 to 1 in place of 0 to 1
 
     @abstractmethod
     def faults(self, data: DataSet) -> list[str]:
@@ -73,7 +74,7 @@ class StreamSpec(ABC):
         to_stream[list(plan.source)] = torch.tensor(plan.classes)
 
         def part(pixels: Tensor, y: Tensor, rows: Tensor) -> Part:
-            return Part(pixels, rows, to_stream[y[rows]], plan.transform)
+            return Part(pixels, rows, to_stream[y[rows]], plan.transform, self.centred)
 
         return Task(
             t,

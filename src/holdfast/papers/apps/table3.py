@@ -18,8 +18,8 @@ NOTES = (
     "D1, so no application has it.",
     PERMUTED,
     grid.CHOSEN,
-    "EWC under the authors' procedure is trained anew: Adam, initial weights of deviation 0.1, the Fisher information "
-    "of true labels, every accuracy from one batch of 100 test rows.",
+    "EWC's Fisher information comes from all rows of D1. Under the authors' procedure EWC is trained anew: Adam, "
+    "initial weights of deviation 0.1, the final weights of D1, true labels, each accuracy from one batch of 100 rows.",
     "LWTA .10/.09 and CONV's last .11 on MNIST D5-5 look like failed trainings in the paper; they are not judged. One "
     "cell (Devanagari, D9-1, D-CONV) is not legible in the copy at hand; Table 5 implies that its best is .88.",
     grid.LISTED,

@@ -13,9 +13,11 @@ NOTES = (
     "re-initialised, the authors' code does not); plain SGD, no L2. The number is the accuracy of the merged network "
     "on D1 ∪ D2 at the best α, found on test rows as in the paper, the lowest over the tasks of a type: choosing α "
     "needs data of D1. Beside it, what α = |D2|/(|D1|+|D2|) gives, which needs none.",
-    "Under the authors' procedure ε₂ is ignored: D2 is learned at 0.01, which D1 chooses, too, and there is no "
-    "dropout. This number is judged, because the published one came about so. Not emulated: dropout that is on in "
-    "networks of two hidden layers, also at test, and a Fisher matrix from another batch in every layer.",
+    "Under the authors' procedure ε₂ is ignored: D2 is learned at 0.01, which D1 chooses, too, and begins with D1's "
+    "final weights; networks have three hidden layers and no dropout (those of two have it at test, too, which is not "
+    "emulated, and are unlikely to be chosen so); importances are sums over batches of 50 of squared mean gradients, "
+    "so that a part counts by its size. This number is judged, because the published one came about so. Not emulated: "
+    "a Fisher matrix from another batch in every layer.",
     "Gain of the best α: over the share, at the task where it is largest; its distance: how far that α is from the "
     "share.",
     grid.LISTED,

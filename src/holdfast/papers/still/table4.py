@@ -53,8 +53,8 @@ def measured(found: Found, row: str, column: str, metric: str, emulated: bool) -
     records = theirs(found, row, column) if emulated else found.get((row, column, False))
     if not records:
         return None
-    if metric in (BEFORE, AFTER):
-        return [float(record.R[(BEFORE, AFTER).index(metric), 0]) for record in records]
+    if metric in (BEFORE, AFTER):  # of the run's own choice and stop; the authors' reading has others
+        return None if emulated else [float(record.R[(BEFORE, AFTER).index(metric), 0]) for record in records]
     if not emulated:
         return [study.at_stop(record) for record in records]
     on = 0 if column == study.PERMUTED else None
