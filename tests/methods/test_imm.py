@@ -36,6 +36,16 @@ def learn(learner, task):
     return own.double().numpy(), rng
 
 
+def learn_again(learner, task, n):
+    """Train on a task: its own weights, a network that has them, the n rows and the dice of its importances."""
+    own, rng = learn(learner, task)
+    twin = learner.net.copy()
+    twin.set(torch.from_numpy(own).float())
+    dice = torch.Generator()
+    dice.set_state(rng)
+    return own, twin, torch.randperm(len(task.train), generator=dice)[:n], dice
+
+
 @pytest.mark.parametrize("alpha", [None, 0.3])
 def test_the_mean_weighs_the_networks_of_all_tasks(stream, alpha):
     learner = started(stream, alpha=alpha)
@@ -49,14 +59,9 @@ def test_the_mode_weighs_them_by_importance(stream):
     learner = started(stream, merge="mode", alpha=0.25, samples=40)
     moments = []
     for task in stream.tasks[:2]:
-        own, rng = learn(learner, task)
-        twin = learner.net.copy()
-        twin.set(torch.from_numpy(own).float())
-        draws = torch.Generator()
-        draws.set_state(rng)
-        rows = torch.randperm(len(task.train), generator=draws)[:40]
+        own, twin, rows, dice = learn_again(learner, task, 40)
         batch = Batch(task.train.x(rows), task.train.y[rows], task.t)
-        moments.append((fisher(twin, batch, None, "sampled", draws).double().numpy() + 1e-8, own))
+        moments.append((fisher(twin, batch, None, "sampled", dice).double().numpy() + 1e-8, own))
     (F1, w1), (F2, w2) = moments
     expected = (0.75 * F1 * w1 + 0.25 * F2 * w2) / (0.75 * F1 + 0.25 * F2)
     np.testing.assert_allclose(learner.net.theta.detach().numpy(), expected, rtol=1e-3, atol=1e-5)
@@ -65,14 +70,9 @@ def test_the_mode_weighs_them_by_importance(stream):
 def test_paper_003s_importances_are_sums_of_squared_mean_gradients(stream):
     learner = started(stream, merge="mode", samples=120, emulate="batch sums")
     task = stream.tasks[0]
-    own, rng = learn(learner, task)
-    twin = learner.net.copy()
-    twin.set(torch.from_numpy(own).float())
-    draws = torch.Generator()
-    draws.set_state(rng)
-    rows = torch.randperm(len(task.train), generator=draws)[:120]
+    own, twin, rows, dice = learn_again(learner, task, 120)
     x = task.train.x(rows)
-    y = torch.multinomial(twin(x).detach().softmax(-1), 1, generator=draws).flatten()
+    y = torch.multinomial(twin(x).detach().softmax(-1), 1, generator=dice).flatten()
     expected = np.full(len(own), 1e-8)
     for i in (0, 50, 100):  # batches of 50, 50 and 20
         loss = torch.nn.functional.cross_entropy(twin(x[i : i + 50]), y[i : i + 50])
