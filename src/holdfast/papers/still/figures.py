@@ -24,12 +24,12 @@ def recipes() -> list[Recipe]:
 def _recipe(item: str, row: str, slts: tuple[str, ...]) -> Recipe:
     title, _ = published("still", item)
     _, cells = published("still", "table4")
-    each = {"EWC": 20, "D-fc": 5}[row]
+    each = {"EWC": 5, "D-fc": 4}[row]
     return Recipe(
         f"still/{item}",
         title,
         {"smoke": ("digits",), "laptop": ("mnist",), "full": ("mnist",)},
-        {"smoke": 0.1, "laptop": each * len(slts), "full": 6 * each * len(slts)},
+        {"smoke": 0.1, "laptop": each * len(slts), "full": 24 * each * len(slts)},
         partial(_entries, row=row, slts=slts),
         table4.measured,
         tuple(cell for cell in cells if cell["row"] == row and cell["column"] in slts),

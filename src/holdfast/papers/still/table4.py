@@ -24,7 +24,7 @@ def recipe() -> Recipe:
         "still/table4",
         title,
         {"smoke": ("digits",), "laptop": ("mnist",), "full": ("mnist",)},
-        {"smoke": 0.5, "laptop": 240, "full": 9000},
+        {"smoke": 0.5, "laptop": 200, "full": 9000},
         _entries,
         measured,
         (*({**cell, "threshold": study.threshold(cell["column"])} for cell in cells), *lost),
