@@ -147,6 +147,11 @@ def test_dropout_drops_a_share_p_of_any_shape_and_scales_the_rest(p):
     assert torch.equal(layer.eval()(z), z)
 
 
+def test_dropout_of_nearly_everything_keeps_nearly_nothing():
+    torch.manual_seed(0)
+    assert (Dropout(0.999999)(torch.ones(10_000)) != 0).float().mean() < 0.001
+
+
 def test_dropout_is_drawn_per_example_under_vmap():
     rows = torch.ones(2, 64)
     first, second = torch.func.vmap(Dropout(0.5), randomness="different")(rows)

@@ -63,4 +63,5 @@ class Dropout(nn.Dropout):
             return z
         drawn = torch.randint(-(2**63), 2**63 - 1, (-(-z.numel() // 4),), device=z.device)
         bits = drawn.view(torch.int16)[: z.numel()].view(z.shape)
-        return z * (bits >= round(self.p * 2**16) - 2**15) * (1 / (1 - self.p))
+        least = min(round(self.p * 2**16) - 2**15, 2**15 - 1)  # one more would not fit into 16 bits
+        return z * (bits >= least) * (1 / (1 - self.p))
