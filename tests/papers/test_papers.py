@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,8 +29,12 @@ def at_hand(data: str) -> bool:
 
 
 def test_every_item_is_listed_once_and_every_recipe_is_an_item():
-    ids = [item.id for item in papers.contents()]
-    assert len(set(ids)) == len(ids) and {"gem/table3", "still/table4", "ctrl/table1", "robust/figure6"} <= set(ids)
+    listed = {item.id: item.recipe for item in papers.contents()}
+    assert {"gem/table3", "still/table4", "ctrl/table1", "robust/figure6"} <= set(listed)
+    made = [
+        recipe.id for paper in papers.BUILT for recipe in importlib.import_module(f"holdfast.papers.{paper}").recipes()
+    ]
+    assert sorted(made) == sorted(id for id, recipe in listed.items() if recipe)
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.id)
@@ -80,10 +86,13 @@ def test_table2_has_the_papers_sizes_at_full_scale_and_smaller_ones_below():
 
 def test_a_number_measured_under_another_setting_is_neither_within_nor_out():
     cell = {"row": "a", "column": "c", "metric": "acc", "published": 0.5, "tolerance": 0.1}
-    entry = SimpleNamespace(row="a", column="c", setting="100 run")
+    made = replace(entry("a", "c"), setting="100 run")
     recipe = Recipe("x/y", "t", {}, {}, lambda scale: [], lambda *place: [0.5], (cell, {**cell, "published": None}))
-    assert [c["within"] for c in judged(recipe, {}, "laptop", [entry])] == [None, None]
+    assert [c["within"] for c in judged(recipe, {}, "laptop", [made])] == [None, None]
     assert [c["within"] for c in judged(recipe, {}, "laptop")] == [True, None]
+
+
+SHOWN = SimpleNamespace(scenario="class")
 
 
 def entry(row, column, emulated=False, tuned_at=None):
@@ -106,9 +115,10 @@ def test_only_the_rows_and_columns_asked_for_are_run():
     with pytest.raises(hf.BadInput, match="unknown row or column 'lwtb'; did you mean 'LWTA'"):
         asked("lwtb")
     with pytest.raises(hf.BadInput) as error:
-        papers.only(entries, ["D5-5b", "LWTB"], known=["D5-5b"])
+        papers.only(entries, ["D5-5b", "LWTB", "D5-5"], known=["D5-5b", "D5-5"])
     assert error.value.faults == (
         "'D5-5b' has no runs at this scale", "unknown row or column 'LWTB'; did you mean 'LWTA'?",
+        "'D5-5' is made of the runs D5-5a; name them",
     )  # fmt: skip
 
 
@@ -123,8 +133,15 @@ def test_a_cell_with_a_part_of_its_runs_is_not_judged_and_one_with_none_is_no_ro
     )
     behind = lambda row, column: [(f"{row}{i}", column) for i in (1, 2)]  # noqa: E731
     recipe = Recipe("x/y", "t", {}, {}, lambda scale: [], lambda *place: [0.5], cells, behind=behind)
-    (found,) = judged(recipe, {}, "laptop", [entry("a1", "c")], {("a2", "c"), ("b1", "c"), ("b2", "c")})
+    whole = [entry(row, "c") for row in ("a1", "a2", "b1", "b2")]
+    done = {(e.row, e.column, False): [SHOWN] for e in whole}
+    (found,) = judged(recipe, {("a1", "c", False): [SHOWN]}, "laptop", whole[:1], whole)
     assert (found["row"], found["setting"], found["within"]) == ("a", "run in part", None)
+    assert [cell["within"] for cell in judged(recipe, done, "laptop", whole)] == [True, True]
+    del done["b2", "c", False]  # it failed
+    assert [(cell["setting"], cell["within"]) for cell in judged(recipe, done, "laptop", whole)] == [
+        ("", True), ("run in part", None),
+    ]  # fmt: skip
 
 
 def test_a_cell_is_judged_by_its_tolerance_and_on_the_number_it_names():

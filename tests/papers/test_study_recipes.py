@@ -141,6 +141,20 @@ def test_imm_is_read_at_the_best_alpha_and_at_the_share(some_record):
     assert apps4.measured(found, "wtIMM mean", *place, "best", False) == pytest.approx([0.7])
 
 
+def test_correct_runs_do_not_stand_in_for_authors_runs_that_are_not_there(some_record):
+    recipe, record = papers.find("apps/table4"), handmade(some_record, COURSES, blends([0.85] * 5, [0.8] * 5))
+    whole = recipe.entries("smoke")
+    found = {(e.row, e.column, e.emulated): [record] for e in whole}
+    place = ("wtIMM mode", "MNIST, D9-1", "best")
+
+    def numbers(found):
+        cells = {(c["row"], c["column"], c["metric"]): c for c in papers.judged(recipe, found, "smoke", whole)}
+        return cells[place]["measured"], cells[place]["emulated"]
+
+    assert numbers(found) == (pytest.approx(0.8), pytest.approx(0.8))
+    assert numbers({key: records for key, records in found.items() if not key[2]}) == (pytest.approx(0.8), None)
+
+
 _EXTRA = (apps4.SHARED, apps4.GAIN, apps4.AWAY)
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
 import holdfast as hf
 from holdfast.checks.learner import _equal as equal
+from holdfast.methods.finetune import Finetune
 from holdfast.protocols import Session
 from holdfast.protocols.trials import Best, Last, Reach, Trials
 from holdfast.sweeps import Cell
@@ -280,18 +284,22 @@ def test_five_parts_are_retrained_one_after_the_other(name):
         assert {row["began_from"] for row in rows if row["task"] == t} == {before}
 
 
+def in_pieces(cell: Cell, folder: Path, fragile: Any) -> tuple[hf.Record, int]:
+    """Interrupted after every trial, and in how many pieces."""
+    pieces = 0
+    while True:
+        try:
+            return cell.run(keep=fragile(folder, cell.hash)), pieces
+        except fragile.Interrupted:
+            pieces += 1
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("method", ["ewc", "imm", "gem"])
 def test_a_study_goes_on_after_any_trial_as_if_nothing_had_happened(name, method, stream, tmp_path, fragile):
     protocol = small(name, layers=(1,), steps=20)
     cell = Cell(hf.method(method), stream, hf.net("mlp", dropout=0.2), protocol, 0, reseed=False)
-    whole, pieces = cell.run(), 0
-    while True:
-        try:
-            pieced = cell.run(keep=fragile(tmp_path, cell.hash))
-            break
-        except fragile.Interrupted:
-            pieces += 1
+    whole, (pieced, pieces) = cell.run(), in_pieces(cell, tmp_path, fragile)
     assert pieces == 4 if name == "prescient" else pieces == 4 + 1 + 2
     assert np.array_equal(whole.R, pieced.R) and whole.settings == pieced.settings
     assert whole.study["curves"] == pieced.study["curves"]
@@ -300,6 +308,32 @@ def test_a_study_goes_on_after_any_trial_as_if_nothing_had_happened(name, method
     ]
     assert timeless[0] == timeless[1] and whole.resources["flops"] == pieced.resources["flops"]
     assert equal([torch.from_numpy(p) for p in whole.predictions], [torch.from_numpy(p) for p in pieced.predictions])
+
+
+def test_accuracies_over_alpha_of_every_part_survive_an_interruption(tmp_path, fragile):
+    stream = hf.stream("slt", parts="d4-3-3", val=0.2, examples=40)
+    cell = Cell(hf.method("imm"), stream, hf.net("mlp"), small("application", layers=(1,), steps=10, alphas=2), 0)
+    whole, (pieced, _) = cell.run(), in_pieces(cell, tmp_path, fragile)
+    assert {row["after_task"] for row in whole.study["blends"]} == {1, 2}
+    assert whole.study["blends"] == pieced.study["blends"]
+
+
+class Counting(Finetune):
+    """A learner that is changed by being asked."""
+
+    def start(self, net, optimiser, info, rng):
+        super().start(net, optimiser, info, rng)
+        self.asked = 0
+
+    def predict(self, x, task):
+        self.asked += 1
+        return super().predict(x, task)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_learner_that_fails_at_the_first_look_is_told_why(name, stream):
+    with pytest.raises(hf.RunFailed, match=r"predict changed the learner"):
+        hf.run(Counting(), stream, protocol=small(name))
 
 
 @pytest.mark.parametrize("name", NAMES)

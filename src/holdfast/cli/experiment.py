@@ -58,7 +58,7 @@ class Execution:
 def cells_of(asked: Asked, faults: list[str]) -> tuple[list[Cell], Execution]:
     """The cells of a command, stream by stream and method by method, and how to run them; adds to the faults."""
     given = _settings(asked, faults)
-    learners = _methods(asked.methods, given, faults)
+    learners = _methods(asked, given, faults)
     execution = _execution(asked, faults)
     cut = _streams(asked, given, execution.seeds[0], faults)
     net = _net(asked.net, given["net"], faults)
@@ -110,10 +110,10 @@ def _settings(asked: Asked, faults: list[str]) -> Given:
     return given
 
 
-def _methods(words: Sequence[str], given: Given, faults: list[str]) -> list[Learner]:
+def _methods(asked: Asked, given: Given, faults: list[str]) -> list[Learner]:
     found: dict[str, type[Learner]] = {}
     missing: list[str] = []
-    for word in words:
+    for word in asked.methods:
         try:
             name, cls = own.learner(word) if own.is_own(word) else (word, methods.find(word))
         except BadInput as error:
@@ -123,7 +123,7 @@ def _methods(words: Sequence[str], given: Given, faults: list[str]) -> list[Lear
         if name in found:
             faults.append(f"method {name!r} is named twice; name it once")
         found[name] = cls
-    _place_settings(found, missing, given, faults)
+    _place_settings(found, missing, given, _elsewhere(asked), faults)
     learners = []
     for name, cls in found.items():
         values = {k: v for k, v in given[""].items() if k in hints(cls)} | given[name]
@@ -132,7 +132,20 @@ def _methods(words: Sequence[str], given: Given, faults: list[str]) -> list[Lear
     return learners
 
 
-def _place_settings(found: dict[str, type[Learner]], missing: list[str], given: Given, faults: list[str]) -> None:
+def _elsewhere(asked: Asked) -> dict[str, str]:
+    """Settings that are no method's -> their owner; where a protocol or stream is unknown, those that all have."""
+    owners: tuple[tuple[str, Shelf[Any], str, type | None], ...] = (
+        ("net", nets, asked.net, None),
+        ("stream", streams, asked.stream, StreamSpec),
+        ("protocol", protocols, asked.protocol, Passing),
+    )
+    classes = ((place, shelf.find(name) if name in shelf.names() else base) for place, shelf, name, base in owners)
+    return {setting: place for place, cls in classes if cls is not None for setting in hints(cls)}
+
+
+def _place_settings(
+    found: dict[str, type[Learner]], missing: list[str], given: Given, elsewhere: dict[str, str], faults: list[str]
+) -> None:
     """Every setting must have an owner; while a method is unknown, it might be any."""
     fields = [name for cls in found.values() for name in hints(cls)]
     if missing or not found:
@@ -140,10 +153,9 @@ def _place_settings(found: dict[str, type[Learner]], missing: list[str], given: 
     for name in given[""]:
         if name in fields:
             continue
-        places = [p for p, base in (("protocol", Passing), ("stream", StreamSpec)) if name in hints(base)]
         who = f"method {next(iter(found))!r}" if len(found) == 1 and not missing else "these methods"
-        if places:
-            faults.append(f"unknown setting {name!r} of {who}; did you mean '{places[0]}.{name}'?")
+        if name in elsewhere:
+            faults.append(f"unknown setting {name!r} of {who}; did you mean '{elsewhere[name]}.{name}'?")
         elif fields:
             faults.append(unknown("method setting", name, set(fields)))
         else:

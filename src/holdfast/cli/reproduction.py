@@ -84,16 +84,15 @@ def reproduce_one(
     if found or recipe is None:
         raise BadInput(*found)
     whole = recipe.entries(size.scale)
-    entries = whole if words is None else _only(recipe, whole, words)
-    left_out = {(e.row, e.column) for e in whole} - {(e.row, e.column) for e in entries}
+    asked = whole if words is None else _only(recipe, whole, words)
     numbers = range(size.seeds or recipe.seeds[size.scale])
-    home = Path(output.out or _default(recipe, entries))
+    home = Path(output.out or _default(recipe, asked))
     if output.fresh:
         folder.clear(home)
-    choices = _choices(entries, size.jobs, home, output)
+    choices = _choices(asked, size.jobs, home, output)
     if choices is None:
         return INTERRUPTED
-    chosen = [entry.chosen(choices) for entry in entries]
+    chosen = [entry.chosen(choices) for entry in asked]
     entries = [entry for entry in chosen if entry is not None]
     cells: dict[str, Cell] = {}
     for entry, seed in product(entries, numbers):
@@ -113,7 +112,7 @@ def reproduce_one(
         id=recipe.id,
         title=recipe.title,
         scale=size.scale,
-        cells=papers.judged(recipe, by_place, size.scale, entries, left_out),
+        cells=papers.judged(recipe, by_place, size.scale, asked, () if words is None else whole),
         notes=[note for note in (recipe.said.get(size.scale, ""), *recipe.notes) if note],
         choices=[_told(entry) for entry in entries if entry.choice and entry.tunes],
         figures=[asdict(figure) for figure in recipe.figures(by_place)] if recipe.figures else [],

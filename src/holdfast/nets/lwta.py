@@ -27,7 +27,7 @@ class LWTA(NetSpec):
 
     hidden: tuple[Count, ...] = (400, 400)  # blocks of each hidden layer
     block: Count = 2  # units that compete
-    init: Init = "truncated"  # initial weights: truncated (papers 003, 004), xavier or torch
+    init: Init = "truncated"  # truncated normal (papers 003, 004), xavier-uniform, torch's own, tenth, tenth0
 
     def build(self, info: StreamInfo) -> nn.Module:
         layers: list[nn.Module] = [nn.Flatten()]

@@ -69,9 +69,7 @@ def only(entries: Sequence[Entry], words: Sequence[str], known: Collection[str] 
     kinds = {word: kind for entry in entries for kind, word in entry.words.items()}
     wrong = [word for word in dict.fromkeys(words) if word not in kinds]
     if wrong:
-        raise hf.BadInput(
-            *(f"{w!r} has no runs at this scale" if w in known else unknown("row or column", w, kinds) for w in wrong)
-        )
+        raise hf.BadInput(*(_why_not(word, kinds, known) for word in wrong))
     asked: dict[str, set[str]] = {}
     for word in words:
         asked.setdefault(kinds[word], set()).add(word)
@@ -80,6 +78,14 @@ def only(entries: Sequence[Entry], words: Sequence[str], known: Collection[str] 
         raise hf.BadInput(f"no run has all of {', '.join(words)}")
     followed = {(e.row, e.tuned_at, e.emulated) for e in kept}
     return [e for e in entries if e in kept or (e.row, e.column, e.emulated) in followed]
+
+
+def _why_not(word: str, runs: Collection[str], known: Collection[str]) -> str:
+    if word not in known:
+        return unknown("row or column", word, runs)
+    near = [run for run in runs if run.startswith(word) or word.startswith(run)]
+    why = f"is made of the runs {', '.join(near)}; name them" if near else "has no runs at this scale"
+    return f"{word!r} {why}"
 
 
 Found = Mapping[tuple[str, str, bool], Sequence[hf.Record]]  # (row, column, emulated) -> records by seed
@@ -161,30 +167,35 @@ def smaller(grid: Mapping[str, Sequence[Any]], scale: Scale) -> dict[str, Sequen
 
 
 def judged(
-    recipe: Recipe, found: Found, scale: Scale, entries: Sequence[Entry] = (), left_out: Collection[Place] = ()
+    recipe: Recipe, found: Found, scale: Scale, entries: Sequence[Entry] = (), whole: Sequence[Entry] = ()
 ) -> list[dict[str, Any]]:
     """One row per published number: measured with its interval, emulated, and whether it is within tolerance.
 
     A cell is judged on the number under the authors' procedure where it says so, else on the correct one. Numbers
     that the paper does not print have `published` None; those measured under another setting than the paper's, as all
-    are at smoke, or from a part of their runs, cannot be within tolerance or out of it. `left_out`: what was not asked
-    for; a cell that has nothing else is no row.
+    are at smoke, or from a part of their runs, cannot be within tolerance or out of it. `entries`: what was asked for;
+    `whole`: all that could be, if that is more. A cell that has nothing that was asked for is no row then.
     """
     settings = {(entry.row, entry.column): entry.setting for entry in entries}
+    wanted = {(entry.row, entry.column, entry.emulated) for entry in whole or entries}
+    lacking = wanted - set(found)
+    of_authors = {key: records for key, records in found.items() if (*key[:2], True) not in lacking}
     missing = recipe.missing(scale)
     cells = []
     for cell in recipe.published:
         place = (cell["row"], cell["column"], cell["metric"])
-        values, theirs = (recipe.measure(found, *place, emulated) for emulated in (False, True))
+        values, theirs = recipe.measure(found, *place, False), recipe.measure(of_authors, *place, True)
         mean, low, high = hf.interval(values) if values else (None, None, None)
         emulated = hf.interval(theirs).mean if theirs else None
-        against = emulated if cell.get("judge") == "emulated" else mean
+        by_authors = cell.get("judge") == "emulated"
+        against = emulated if by_authors else mean
         tolerance = cell.get("tolerance")
         behind = recipe.behind(*place[:2])
         setting = missing.get(place[:2]) or next((settings[one] for one in behind if settings.get(one)), "")
-        if left_out and not any(one in settings for one in behind):
+        if whole and not any(one in settings for one in behind):
             continue
-        if not setting and any(one in left_out for one in behind):
+        runs = [(*one, by_authors and (*one, True) in wanted) for one in behind]
+        if not setting and against is not None and any(run in lacking for run in runs):
             setting = "run in part"
         within = None
         as_published = not setting and scale != "smoke"

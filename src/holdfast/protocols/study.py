@@ -270,6 +270,7 @@ class Desk:
             {
                 "session": self.session.packed(),
                 "trials": self.trials.state(),
+                "blends": self.session.study.get("blends", []),
                 "chosen": self.session.chosen,
                 "settings": self.settings,
                 "done": self.done,
@@ -290,6 +291,8 @@ class Desk:
         self.session.take_up(saved["session"])
         self.session.chosen = saved["chosen"]
         self.trials.load(saved["trials"])
+        if saved["blends"]:
+            self.session.study["blends"] = saved["blends"]
         self.done, self._last = saved["done"], saved["last"]
         if saved["best"] is not None:
             self.best, self.worth = Tried.unpacked(saved["best"]), saved["worth"]

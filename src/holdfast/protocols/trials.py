@@ -155,6 +155,8 @@ class Trials:
                     looks.append((step, found))
                     stop.offer(step, quality(found), learner.state)
             except RunFailed as error:  # it diverged: the others go on
+                if not looks:
+                    raise
                 failed = str(error)
         lease.close()
         session.adopt(*before)

@@ -40,8 +40,9 @@ def recipe() -> Recipe:
         said=grid.SAID,
         notes=(
             *NOTES,
-            "At laptop the runs on MNIST are those of still/table4 (with --from and its output folder none is run "
-            "again): the trials are the same, only stopped elsewhere, and `best` and `last` are read from the looks.",
+            "At laptop the runs on MNIST are those of still/table4 (with --from and its output folder they are not run "
+            "again), but for CONV's on D9-1b and c and the authors' on DP10-10: the trials are the same, only stopped "
+            "elsewhere, and `best` and `last` are read from the looks.",
             "Table 5 reads the runs on the other data sets.",
         ),
         behind=grid.behind,

@@ -32,7 +32,7 @@ def recipe() -> Recipe:
         "apps/table4",
         title,
         grid.NEEDS,
-        {"smoke": 0.2, "laptop": 240, "full": 6000},
+        {"smoke": 0.2, "laptop": 480, "full": 6000},
         entries,
         measured,
         (*({**c, "threshold": study.threshold(c["column"].split(", ")[1])} for c in cells), *extra),
