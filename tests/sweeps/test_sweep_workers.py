@@ -13,6 +13,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.sweeps import Cell, Failure, execute
+from holdfast.sweeps.workers import in_processes
 from holdfast.types import Record
 
 
@@ -183,3 +184,18 @@ def test_workers_of_a_parent_with_threads_do_not_hang():
     plain = {name: value for name, value in os.environ.items() if name not in drop}
     done = subprocess.run([sys.executable, "-c", THREADED], env=plain, capture_output=True, text=True, timeout=120)
     assert done.stdout == "4\n", done.stderr
+
+
+def test_ctrl_c_while_a_process_starts_leaves_none_behind(monkeypatch):
+    start = multiprocessing.context.ForkProcess.start
+
+    def interrupted(process):
+        start(process)
+        signal.raise_signal(signal.SIGINT)  # it runs, and nobody knows of it yet
+
+    monkeypatch.setattr(multiprocessing.context.ForkProcess, "start", interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    work = in_processes(lambda cell, tell: time.sleep(600), [0, 1], 2, lambda cell, why: None)
+    with pytest.raises(KeyboardInterrupt):
+        next(work)
+    assert multiprocessing.active_children() == [] and signal.getsignal(signal.SIGINT) is before

@@ -7,8 +7,10 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 
 import torch
@@ -33,7 +35,8 @@ def in_processes(work: Work, waiting: Sequence[int], jobs: int, lost: Lost) -> G
         while queue or running:
             while queue and len(running) < jobs:
                 cell = queue.popleft()
-                running[cell] = _Worker(work, cell)
+                with _uninterrupted():
+                    running[cell] = _Worker(work, cell)
             wait([worker.inbox for worker in running.values()], PATIENCE)
             for cell, worker in list(running.items()):
                 over = worker.process.exitcode is not None  # looked at before its last words are read
@@ -52,6 +55,23 @@ def in_processes(work: Work, waiting: Sequence[int], jobs: int, lost: Lost) -> G
         for worker in running.values():
             worker.process.kill()
             worker.dismiss()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits: between a fork and the note of it, it would leave a process behind that nobody ends."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():  # nothing to hold back, or not ours
+        yield
+        return
+    caught: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if caught:
+        signal.raise_signal(signal.SIGINT)
 
 
 class _Worker:
