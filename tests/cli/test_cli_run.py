@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -224,7 +225,8 @@ def test_after_an_interrupt_the_same_command_goes_on(holdfast, monkeypatch):
 def test_ctrl_c_stops_all_processes_with_one_line(here):
     command = [sys.executable, "-m", "holdfast", "compare", "finetune,ewc", "--epochs", "400", "--seeds", "0,1"]
     command += ["--jobs", "2", "--set", "stream.test_examples=20", "--quiet", "--out", "out"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    heeding = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # tests run in the background ignore Ctrl-C
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=heeding)
     deadline = time.monotonic() + 60
     while not (here / "out" / "experiment.json").exists() and time.monotonic() < deadline:
         time.sleep(0.1)

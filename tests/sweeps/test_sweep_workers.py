@@ -186,7 +186,15 @@ def test_workers_of_a_parent_with_threads_do_not_hang():
     assert done.stdout == "4\n", done.stderr
 
 
-def test_ctrl_c_while_a_process_starts_leaves_none_behind(monkeypatch):
+@pytest.fixture
+def interruptible():
+    """A test that is run in the background ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_while_a_process_starts_leaves_none_behind(monkeypatch, interruptible):
     start = multiprocessing.context.ForkProcess.start
 
     def interrupted(process):
@@ -194,8 +202,8 @@ def test_ctrl_c_while_a_process_starts_leaves_none_behind(monkeypatch):
         signal.raise_signal(signal.SIGINT)  # it runs, and nobody knows of it yet
 
     monkeypatch.setattr(multiprocessing.context.ForkProcess, "start", interrupted)
-    before = signal.getsignal(signal.SIGINT)
     work = in_processes(lambda cell, tell: time.sleep(600), [0, 1], 2, lambda cell, why: None)
     with pytest.raises(KeyboardInterrupt):
         next(work)
-    assert multiprocessing.active_children() == [] and signal.getsignal(signal.SIGINT) is before
+    assert multiprocessing.active_children() == []
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
