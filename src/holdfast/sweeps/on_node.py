@@ -6,6 +6,7 @@ import functools
 import pickle
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,24 +56,29 @@ class Mailbox:
 
 
 class Sent(Keeper):
-    """Sends states to the driver, who keeps them; the last one came along with the cell."""
+    """Sends states and notes to the driver, who keeps them; the last state came along with the cell.
+
+    The cell goes on when they have arrived, so that none is lost with a worker that is killed.
+    """
 
     def __init__(self, mailbox: Any, whose: Whose, key: str, every: int | None, last: Files | None) -> None:
-        super().__init__(key, every, lambda line: mailbox.note.remote(whose, line))
+        super().__init__(key, every, lambda line: _arrived(mailbox.note.remote(whose, line)))
         self.mailbox, self.whose, self.last = mailbox, whose, last
 
     def write(self, state: State) -> None:
-        from ray.exceptions import RayError
-
-        arrived = self.mailbox.keep.remote(self.whose, self.packed(state))
-        try:
-            arrived.future().result(TRANSFER)  # ray.get would lend this cell's core to another cell meanwhile
-        except (RayError, TimeoutError):
-            return  # the mailbox was lost, and is made anew: the state before this one must do
+        _arrived(self.mailbox.keep.remote(self.whose, self.packed(state)))
 
     def read(self) -> State | None:
         last, self.last = self.last, None
         return None if last is None else from_files(last)["state"]
+
+
+def _arrived(sent: Any) -> None:
+    """Waits until the mailbox has it; where that was lost, and is made anew, what it had before must do."""
+    from ray.exceptions import RayError
+
+    with suppress(RayError, TimeoutError):
+        sent.future().result(TRANSFER)  # ray.get would lend this cell's core to another cell meanwhile
 
 
 @dataclass(frozen=True)
