@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 import holdfast as hf
+from holdfast.methods import methods
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +55,33 @@ def test_clone_params_and_pipeline(digits):
     X, y = digits
     fitted = make_pipeline(MinMaxScaler(), hf.ContinualClassifier("finetune")).fit(X, y)
     assert fitted.score(X, y) > 0.9
+
+
+BOTH = [name for name in methods.names() if not (methods.find(name).needs_task or methods.find(name).mixes)]
+
+
+ADAM = hf.protocol("epochs", epochs=3, optimiser="adam", lr=1e-3)
+
+
+@pytest.mark.parametrize("protocol", [hf.protocol("online"), ADAM])
+@pytest.mark.parametrize("name", BOTH)
+def test_it_is_the_method_that_a_run_evaluates(name, protocol, digits):
+    """The same tasks, shown by `hf.run`: equal accuracies per task, bit for bit."""
+    X, y = digits
+    stream = hf.stream("split", data=(X, y), tasks=5, examples=150)
+    net = hf.net("mlp", hidden=(50,), dropout=0.2)  # dropout draws from torch's own generator
+    run = hf.run(name, stream, net=net, protocol=protocol, seed=3)
+    model = hf.ContinualClassifier(name, net=net, protocol=protocol, max_classes=10, seed=3)
+    for task in stream.tasks:
+        model.partial_fit(task.train.x().numpy(), task.train.y.numpy())
+    scores = [model.score(task.test.x().numpy(), task.test.y.numpy()) for task in stream.tasks]
+    assert scores == run.R[-1].tolist()
+
+
+def test_a_model_that_diverges_says_so(digits):
+    X, y = digits
+    with pytest.raises(hf.RunFailed, match="the loss became"):
+        hf.ContinualClassifier("finetune", protocol=hf.protocol("epochs", lr=1e6)).fit(X * 100, y)
 
 
 def test_same_seed_same_model(digits):

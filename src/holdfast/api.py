@@ -211,7 +211,7 @@ def tune(
     cell = Cell(as_method(method), as_stream(stream), as_net(net), as_protocol(protocol), seed, device, reseed=False)
     cells = trials(cell, grid)
     found = run_cells(cells, None if out is None else Path(out), jobs, watch)
-    return Tuned(choose(grid, found.in_order(cells)), cell)
+    return Tuned(choose(grid, found.outcomes(cells)), cell)
 
 
 def run_cells(
@@ -273,6 +273,12 @@ class Comparison:
         """The records of these cells; None for one that failed."""
         records = dict(zip(self.names, self.records, strict=True))
         return [records.get(cell.name) for cell in cells]
+
+    def outcomes(self, cells: Sequence[Cell]) -> list[Record | Failure]:
+        """What became of these cells."""
+        failures = {failure.cell: failure for failure in self.failures}
+        found = zip(cells, self.in_order(cells), strict=True)
+        return [failures[cell.name] if record is None else record for cell, record in found]
 
     @classmethod
     def read(cls, folder: str | Path) -> Comparison:

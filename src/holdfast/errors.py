@@ -21,6 +21,10 @@ class PastDataError(RuntimeError):
 class RunFailed(RuntimeError):
     """A run went wrong while it ran, e.g. its loss became NaN; other runs are not affected."""
 
+    def __init__(self, reason: str, seconds: float = 0.0, flops: float = 0.0) -> None:
+        super().__init__(reason)
+        self.seconds, self.flops = seconds, flops  # of training until then
+
 
 class NotKept(OSError):
     """Results cannot be written, e.g. to a full disk: all runs stop, for whatever they did next would be lost."""

@@ -12,11 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from holdfast.api import as_method, as_net, as_protocol
 from holdfast.audit import Lease
 from holdfast.data import as_dataset
-from holdfast.engine import Net, batches
 from holdfast.errors import BadInput
-from holdfast.protocols import Passing, fresh
-from holdfast.seeds import generator, seed_for, seeded
-from holdfast.sweeps.cell import build_module, one_thread, pick_device
+from holdfast.protocols import Passing, Showing, fresh
+from holdfast.seeds import dice, generator, seed_for, seeded, set_dice
+from holdfast.sweeps.cell import make_net, one_thread, pick_device
 from holdfast.types import Part, StreamInfo, as_float
 
 
@@ -24,7 +23,8 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Learns new classes or new data without the old ones, by any method of Holdfast.
 
     Every `partial_fit` is a task, after which its data are gone. Classes may come later: outputs are reserved for
-    `max_classes` of them, and predictions are among those seen.
+    `max_classes` of them, and predictions are among those seen. The same tasks shown by `hf.run` in the class scenario,
+    with as many outputs, give the same network.
 
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
@@ -101,20 +101,18 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _start(self, shape: tuple[int, ...]) -> None:
         if self.max_classes < 1:
             raise BadInput(f"max_classes must be a whole number >= 1, not {self.max_classes}")
-        self.device_ = pick_device(self.device)
-        everything = tuple(range(self.max_classes))
-        self.info_ = StreamInfo("partial_fit", "class", shape, self.max_classes, (everything,))
+        device, learner = pick_device(self.device), fresh(as_method(self.method))
+        info = StreamInfo("partial_fit", "class", shape, self.max_classes, ())  # which tasks will come is not known
         protocol = as_protocol(self.protocol)
         if not isinstance(protocol, Passing):
             raise BadInput(f"protocol {self.protocol!r} needs whole streams to choose on; use 'epochs' or 'online'")
-        self.protocol_ = protocol
-        self.learner_ = fresh(as_method(self.method))
-        if self.learner_.needs_task or self.learner_.mixes:
+        if learner.needs_task or learner.mixes:
             raise BadInput(f"method {self.method!r} cannot be used here: it needs the task label or all tasks at once")
-        recipe = as_net(self.net)
-        with seeded(seed_for(self.seed, "weights")):
-            net = Net(build_module(recipe, self.info_).to(self.device_))
-        self.learner_.start(net, self.protocol_.descent(), self.info_, generator(self.seed, "learner"))
+        with seeded(seed_for(self.seed, "training")):
+            net = make_net(as_net(self.net), info, device, self.seed)
+            learner.start(net, protocol.descent(), info, generator(self.seed, "learner"))
+            self.dice_ = dice()
+        self.device_, self.info_, self.protocol_, self.learner_ = device, info, protocol, learner
         self.classes_, self.index_, self.task_ = np.array([]), [], -1
 
     def _meet(self, names: np.ndarray) -> None:
@@ -129,16 +127,19 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.index_ = [known[name] for name in ordered]
 
     def _learn(self, part: Part) -> None:
-        learner, p = self.learner_, self.protocol_
+        """What a protocol does with a task, but for the measurements."""
+        learner, protocol = self.learner_, self.protocol_
         part = part.to(self.device_, {})
-        lease = Lease(0, part, part.take(torch.zeros(0, dtype=torch.long)))
+        lease = Lease(self.task_, part, part.take(torch.zeros(0, dtype=torch.long)))
         rng = generator(self.seed, "batches", task=self.task_)
-        with one_thread(), seeded(seed_for(self.seed, "training", task=self.task_)):
-            learner.begin(None if p.single_pass else lease)
-            kept = lease.kept()
-            for _ in range(p.passes):
-                for batch in batches(part, p.batch, rng, self.task_, kept):
-                    learner.observe(batch)
-            learner.finish(lease)
+        showing = Showing(learner, lease, part, self.task_, protocol.passes, protocol.batch, rng)
+        with one_thread(), seeded(0):
+            set_dice(self.dice_)
+            if protocol.reset_optimiser:
+                learner.optimiser.reset()
+            showing.begin(lease=not protocol.single_pass)
+            for _ in showing.steps():
+                pass
+            showing.finish()
             learner.ready()
-        lease.close()
+            self.dice_ = dice()

@@ -54,6 +54,25 @@ def dice() -> dict[str, Any]:
     }
 
 
+def state_of(generator: torch.Generator | random.Random | np.random.Generator | np.random.RandomState) -> bytes:
+    """What a generator's next number depends on."""
+    if isinstance(generator, torch.Generator):
+        return generator.get_state().numpy().tobytes()
+    if isinstance(generator, np.random.RandomState):
+        _, words, *rest = generator.get_state(legacy=True)
+        return np.asarray(words).tobytes() + repr(rest).encode()
+    state = generator.getstate() if isinstance(generator, random.Random) else generator.bit_generator.state
+    return repr(state).encode()
+
+
+def states() -> list[bytes]:
+    """The same of all global generators."""
+    _, words, *rest = np.random.get_state()
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    torchs = [state.numpy().tobytes() for state in (torch.get_rng_state(), *cuda)]
+    return [*torchs, np.asarray(words).tobytes() + repr(rest).encode(), repr(random.getstate()).encode()]
+
+
 def set_dice(state: dict[str, Any]) -> None:
     """Put back what `dice` gave."""
     torch.set_rng_state(state["torch"])

@@ -22,6 +22,8 @@ from holdfast.errors import BadInput, unknown
 
 T = TypeVar("T")
 
+FIXED = ("given", "default")  # who chooses a setting before anything is run; all others choose from data
+
 
 @dataclass(frozen=True)
 class Range:
@@ -127,6 +129,22 @@ def fits(kind: Any, value: Any) -> bool:
     return True
 
 
+def _is_setting(kind: Any) -> bool:
+    """Whether values of this type can be given as text, compared and written down."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _is_setting(args[0])
+    if origin in (Union, pytypes.UnionType):
+        return all(_is_setting(arm) for arm in args)
+    if origin is tuple:
+        return len(args) == 2 and args[1] is Ellipsis and _is_setting(args[0])
+    return origin is Literal or kind in (int, float, bool, str, type(None), Any)
+
+
+def _type_word(kind: Any) -> str:
+    return kind.__name__ if isinstance(kind, type) and not get_args(kind) else str(kind).replace("typing.", "")
+
+
 def hints(cls: type) -> dict[str, Any]:
     """The settings of a dataclass: its constructor's fields and their types."""
     if not dataclasses.is_dataclass(cls):
@@ -160,8 +178,17 @@ def comments(cls: type) -> dict[str, str]:
 
 def faults_in(cls: type, values: Mapping[str, Any], owner: str) -> list[str]:
     """Every fault of these settings, as sentences."""
-    kinds, found = hints(cls), []
+    kinds = hints(cls)
+    found = [
+        f"{name} of {owner} is declared as {_type_word(kind)}, which no setting can be; write a number, bool, str, "
+        "Literal[...] or tuple[..., ...]"
+        for name, kind in kinds.items()
+        if not _is_setting(kind)
+    ]
+    kinds = {name: kind for name, kind in kinds.items() if _is_setting(kind)}
     for name, value in values.items():
+        if name in hints(cls) and name not in kinds:
+            continue
         if name not in kinds:
             found.append(
                 unknown("setting", name, kinds, f" of {owner}")
@@ -229,7 +256,7 @@ class Shelf(Generic[T]):
 
     def names(self) -> list[str]:
         path = importlib.import_module(self.package).__path__
-        return sorted(m.name for m in pkgutil.iter_modules(path) if m.name not in _SHARED)
+        return sorted(m.name for m in pkgutil.iter_modules(path) if m.name not in _SHARED and m.name[0] != "_")
 
     def find(self, name: str) -> type[T]:
         if name not in self.names():

@@ -63,6 +63,10 @@ class Part:
             self._cache = self._cut(self.rows)
         return _select(self._cache, index)
 
+    def cut(self, index: Tensor | slice = slice(None)) -> Tensor:
+        """What `raw` gives, made anew and not kept."""
+        return self._cut(self.rows[index])
+
     def x(self, index: Tensor | slice = slice(None)) -> Tensor:
         """What a network sees: float32, bytes scaled to [0, 1] or [−1, 1]; a copy, which may be changed."""
         raw = self.raw(index)
@@ -159,8 +163,9 @@ class Stream:
         return self.info.scenario
 
     def held_out(self) -> Stream:
-        """The same stream scored on each task's validation part; its test parts are out of reach."""
-        tasks = tuple(replace(task, test=task.val) for task in self.tasks)
+        """The same stream scored on each task's validation part, which no lease has; its tests are out of reach."""
+        nothing = torch.zeros(0, dtype=torch.long)
+        tasks = tuple(replace(task, test=task.val, val=task.val.take(nothing)) for task in self.tasks)
         settings = {**self.settings, "scored_on": "val"}
         return replace(self, tasks=tasks, settings=settings, reseed=partial(_reseed_held_out, self.reseed))
 

@@ -26,6 +26,7 @@ def lines(**changes):
         "seconds_per_update": [0.1, 0.1, 0.1],
         "flops_per_update": [5.0, 5.0, 5.0],
         "passes": 1.0,
+        "most_looks": 1.0,
         "mixed": False,
     }
     return card(**{**usual, **changes})
@@ -67,16 +68,15 @@ CASES = [
     ("memory", {"bytes_per_task": [140, 120, 100]}, True),
     ("memory", {"bytes_per_task": [100]}, None),
     ("memory", {"bytes_per_task": [0, 0, 0]}, True),
-    ("update_seconds", {"seconds_per_update": [0.1, 0.2, 0.4]}, False),
-    ("update_seconds", {"seconds_per_update": [0.1, 0.11, 0.1]}, True),
+    ("update_seconds", {"seconds_per_update": [0.1, 0.2, 0.4]}, None),  # noise would decide
     ("update_seconds", {"seconds_per_update": []}, None),
     ("update_flops", {"flops_per_update": [5.0, 10.0, 15.0]}, False),
     ("update_flops", {}, True),
     ("update_flops", {"flops_per_update": [5.0]}, None),
     ("single_pass", {}, True),
-    ("single_pass", {"passes": 0.9}, True),
-    ("single_pass", {"passes": 1.01}, False),
-    ("single_pass", {"passes": 5.0}, False),
+    ("single_pass", {"passes": 0.9, "most_looks": 0.9}, True),  # a part of a pass
+    ("single_pass", {"passes": 1.01, "most_looks": 2.0}, False),
+    ("single_pass", {"passes": 1.0, "most_looks": 2.0}, False),  # others were not seen at all
 ]
 
 
@@ -100,6 +100,12 @@ def test_values_are_what_was_measured():
     assert made["single_pass"]["value"] == 2.5
     assert made["resemblance"]["value"] == pytest.approx(0.15)
     assert made["more_than_two_tasks"]["value"] == 3
+
+
+def test_seconds_are_shown_without_a_verdict():
+    line = lines(seconds_per_update=[0.1, 0.2, 0.4])["update_seconds"]
+    assert line["value"] == {"last": 0.4, "slope": pytest.approx(0.2)}
+    assert "+100%" in line["note"] and "not judged" in line["note"]
 
 
 def test_choices_on_test_data_are_named():

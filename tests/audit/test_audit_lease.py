@@ -30,21 +30,21 @@ def test_after_the_task_every_read_raises(read, part):
         READS[read](lease)
 
 
-def test_a_lease_shows_its_parts_and_counts_training_rows(part):
+def test_a_lease_shows_its_parts_and_counts_looks_at_each_row(part):
     train, val = part(12), part(3, seed=1)
     lease = Lease(0, train, val)
-    assert (len(lease), lease.rows_read) == (12, 0)
+    assert (len(lease), lease.looks.tolist()) == (12, [0] * 15)
     assert torch.equal(lease.x, train.x())
-    assert lease.rows_read == 12
+    assert lease.looks.tolist() == [1] * 12 + [0] * 3
     assert torch.equal(lease.y, train.y)
     assert torch.equal(lease.val_x, val.x())
     assert torch.equal(lease.val_y, val.y)
-    assert lease.rows_read == 12  # labels and validation rows are not another pass
+    assert lease.looks.tolist() == [1] * 15  # labels are not looked at
     taken = lease.take(torch.tensor([5, 2, 5]))
     assert torch.equal(taken.x, train.x()[[5, 2, 5]])
     assert torch.equal(taken.y, train.y[[5, 2, 5]])
     assert taken.task == 0
-    assert lease.rows_read == 15
+    assert lease.looks.tolist() == [1, 1, 2, 1, 1, 3, *[1] * 9]
 
 
 def test_a_mixed_lease_gives_each_row_its_task(part):

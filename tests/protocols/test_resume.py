@@ -118,7 +118,7 @@ class Witness(Learner):
         return self.descend(self.cross_entropy(batch))
 
     def finish(self, train):
-        self.log.append(["finish", train.rows_read])
+        self.log.append(["finish", train.looks.sum().item()])
 
     def ready(self):
         self.log.append(["ready"])
@@ -132,7 +132,7 @@ def test_begin_and_finish_happen_once_and_all_dice_are_carried_over(every, strea
     assert pieced.learner.log == whole.learner.log
     kinds = [entry[0] for entry in pieced.learner.log if isinstance(entry[0], str)]
     assert kinds == ["begin", "finish", "ready"] * 3
-    assert pieced.measured.rows_shown == 3 * (2 * 33 + 2)
+    assert pieced.measured.looks == dict.fromkeys(range(3), (2 * 33 + 2, 35, 2.0))
 
 
 def test_work_after_the_last_state_is_done_again(stream, tmp_path):

@@ -384,3 +384,23 @@ def test_what_cannot_be_is_told_all_at_once_and_before_anything_runs():
 def test_validation_rows_are_needed_to_choose_on_them():
     with pytest.raises(hf.BadInput, match=r"keeps none; cut it with val=0.1, or choose_on=test"):
         hf.run("finetune", hf.stream("slt"), protocol=hf.protocol("realistic"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_baseline_is_that_of_the_chosen_network_before_it_learns(name, stream):
+    record = hf.run("finetune", stream, protocol=small(name, sizes=(8,), layers=(1,)))
+    alone = hf.run("finetune", stream, net=hf.net("mlp", hidden=(8,)))
+    assert record.baseline.tolist() == alone.baseline.tolist()
+    assert record.baseline.tolist() != hf.run("finetune", stream).baseline.tolist()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_failed_trial_took_counts_in_the_cost(name, stream):
+    diverging = small(name, lr=(0.01,), later_lr=(0.02, 1e30), steps=60, sizes=(8,), layers=(1,))
+    record = hf.run("finetune", stream, protocol=diverging)
+    failed = [row for row in record.study["trials"] if "failed" in row]
+    assert failed
+    for row in failed:
+        assert row["flops"] > 0 and row["seconds"] > 0 and row["updates"] > 0
+    rest = [row for row in record.study["trials"] if not row["chosen"]]
+    assert record.resources["trials"]["flops"] == sum(row["flops"] for row in rest)

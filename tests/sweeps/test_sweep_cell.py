@@ -214,3 +214,49 @@ def test_a_run_leaves_the_global_generator_and_its_inputs_alone(cell, stream):
     assert (first.R == again.R).all()
     assert "net" not in vars(made.method)
     assert isinstance(made, Cell)
+
+
+def test_a_shape_that_is_open_to_choice_is_another_cell_only_where_it_is_chosen(cell):
+    """`mlp` and `mlp hidden=(100, 100)` are one network, but `realistic` chooses the shape of the first."""
+    nets = hf.net("mlp"), hf.net("mlp", hidden=(100, 100))
+    for protocol, same in (("online", True), ("realistic", False), ("application", False)):
+        pair = [cell("finetune", net=net, protocol=hf.protocol(protocol)).hash for net in nets]
+        assert (pair[0] == pair[1]) is same
+
+
+def test_given_and_tuned_values_are_different_cells(cell):
+    from holdfast.sweeps.choice import Choice, Trial
+
+    given = cell(hf.method("ewc", strength=3.0))
+    choice = Choice({"strength": 3.0}, (Trial({"strength": 3.0}, 0.5, seconds=7.0, flops=70.0),))
+    tuned, dearer = (replace(choice.applied(cell("ewc")), trials=cost) for cost in (choice.cost, {"runs": 2}))
+    assert len({given.hash, tuned.hash, dearer.hash}) == 3
+    assert cell(hf.method("ewc", strength=10.0)).hash == cell("ewc").hash  # the default, given or not
+
+
+def test_a_tuned_run_does_not_find_the_record_of_a_given_one(tmp_path):
+    stream = hf.stream("rotated", tasks=2, examples=40, val=0.2)
+    given = Cell(hf.method("ewc", strength=3.0), stream, hf.net("mlp"), hf.protocol("online"), 0)
+    hf.run_cells([given], tmp_path / "a")
+    tuned = hf.tune("ewc", stream, {"strength": [3.0]}, jobs=1)
+    later = replace(tuned.choice.applied(tuned.cell), reseed=True)
+    hf.run_cells([later], tmp_path / "b", sources=[tmp_path / "a"])
+    (record,) = hf.Comparison.read(tmp_path / "b").records
+    assert record.settings["strength"]["chosen_by"] == "val:stream" and record.resources["trials"]["runs"] == 1
+
+
+def test_a_given_module_counts_once():
+    """The user's module is theirs; what a learner has is a copy of it."""
+    stream = hf.stream("split", tasks=2, examples=30)
+    given, made = (
+        hf.run("finetune", stream, net=net).resources["bytes"]
+        for net in (module(0, hidden=200), functools.partial(wide, hidden=200))
+    )
+    weights = 4 * sum(p.numel() for p in module(0, hidden=200).parameters())
+    assert given == made and given[0] < 1.5 * weights
+
+
+def test_parameters_are_those_of_the_network_as_it_has_grown():
+    stream = hf.stream("split", tasks=3, examples=30, scenario="task")
+    one = hf.run("finetune", stream).net["parameters"]
+    assert hf.run("independent", stream).net["parameters"] == 3 * one

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import holdfast as hf
+from holdfast.sweeps import Failure
 from holdfast.sweeps.choice import Choice, Trial, choose, set_in, trials
 
 STREAM = {"tasks": 2, "examples": 60, "val": 0.2}
@@ -41,12 +42,25 @@ def test_rows_kept_for_validation_do_not_change_a_capped_training_part(name):
 def test_the_highest_accuracy_is_chosen_and_a_failed_run_is_the_worst():
     record = hf.run("finetune", hf.stream("rotated", **STREAM))
     found = [dataclasses.replace(record, metrics={**record.metrics, "acc": acc}) for acc in (0.3, 0.6, 0.6)]
-    choice = choose({"strength": [1, 2, 3, 4]}, [None, *found])
+    choice = choose({"strength": [1, 2, 3, 4]}, [Failure("ewc-s0", "it diverged", seconds=3.0, flops=30.0), *found])
     assert choice.settings == {"strength": 3} and [t.acc for t in choice.trials] == [None, 0.3, 0.6, 0.6]
     spent = sum(record.resources["train_seconds"])
-    assert choice.cost["runs"] == 4 and choice.cost["seconds"] == pytest.approx(3 * spent)
+    assert choice.cost["runs"] == 4 and choice.cost["seconds"] == pytest.approx(3 * spent + 3)
     with pytest.raises(hf.RunFailed, match="all 2 trials failed"):
-        choose({"strength": [1, 2]}, [None, None])
+        choose({"strength": [1, 2]}, [Failure("ewc-s0", "it diverged")] * 2)
+
+
+def test_a_trial_that_diverges_costs_what_it_took():
+    tuned = hf.tune("finetune", hf.stream("rotated", **STREAM), {"protocol.lr": [0.1, 1e30]}, jobs=2)
+    fine, diverged = tuned.choice.trials
+    assert diverged.acc is None and 0 < diverged.flops < fine.flops and diverged.seconds > 0
+    assert tuned.run().resources["trials"]["flops"] == fine.flops + diverged.flops
+
+
+def test_a_protocol_that_chooses_on_validation_rows_itself_leaves_nothing_to_tune_on():
+    stream = hf.stream("slt", val=0.2)
+    with pytest.raises(hf.BadInput, match="'realistic' chooses on the validation rows itself"):
+        hf.tune("ewc", stream, {"strength": [1.0]}, protocol="realistic")
 
 
 def test_a_result_says_how_its_settings_were_chosen_and_counts_what_that_cost():

@@ -14,12 +14,12 @@ from holdfast.types import Batch, Part
 class Lease:
     """Train and validation tensors of one task. After the task every read raises `PastDataError`.
 
-    Rows read are counted: under a single-pass protocol they are another pass, and the card says so.
+    Rows read are counted, one by one: under a single-pass protocol they are another pass, and the card says so.
     """
 
     def __init__(self, task: int, train: Part, val: Part, mixed: Tensor | None = None) -> None:
         self.task = task
-        self.rows_read = 0
+        self.looks = torch.zeros(len(train) + len(val))  # how often each row was read, training rows first
         self._train: Part | None = train
         self._val: Part | None = val
         self._mixed = mixed  # per row its task, where all tasks are shown at once
@@ -31,7 +31,7 @@ class Lease:
     @property
     def x(self) -> Tensor:
         part = self._open(self._train)
-        self.rows_read += len(part)
+        self.looks[: len(part)] += 1
         return part.x()
 
     @property
@@ -40,7 +40,9 @@ class Lease:
 
     @property
     def val_x(self) -> Tensor:
-        return self._open(self._val).x()
+        part = self._open(self._val)
+        self.looks[len(self) :] += 1
+        return part.x()
 
     @property
     def val_y(self) -> Tensor:
@@ -49,7 +51,8 @@ class Lease:
     def take(self, index: Tensor) -> Batch:
         """These training rows as a batch; only they count as read."""
         part = self._open(self._train)
-        self.rows_read += len(index)
+        rows = torch.arange(len(part))[index.cpu()]
+        self.looks.index_add_(0, rows, torch.ones(len(rows)))
         task = self.task if self._mixed is None else self._mixed[index]
         index = index.to(part.y.device)
         return Batch(part.x(index), part.y[index], task)
@@ -72,10 +75,10 @@ class Lease:
 
     def state(self) -> dict[str, Any]:
         """What was read and withheld so far. For protocols."""
-        return {"rows_read": self.rows_read, "kept": self._kept.clone()}
+        return {"looks": self.looks.clone(), "kept": self._kept.clone()}
 
     def load(self, state: dict[str, Any]) -> None:
-        self.rows_read, self._kept = state["rows_read"], state["kept"]
+        self.looks, self._kept = state["looks"], state["kept"]
 
     def _open(self, part: Part | None) -> Part:
         if part is None:

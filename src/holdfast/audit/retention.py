@@ -1,4 +1,4 @@
-"""Old data found in a learner's state by matching rows against hashes of past training rows."""
+"""Old data found in a learner's state by matching rows against hashes of past training and validation rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CHUNK = 4096
 
 
 class Retention:
-    """Remembers hashes of the training rows of past tasks and looks for them in what a learner keeps.
+    """Remembers hashes of the rows that past tasks leased, and looks for them in what a learner keeps.
 
     Rows are matched bit for bit: as stored (bytes), as the learner saw them (floats), or halved in precision; in
     tensors, arrays and byte strings; shaped, flat, transposed or with a label beside them. Rows that a learner
@@ -32,9 +32,9 @@ class Retention:
         self._known = torch.zeros(0, dtype=torch.int64)  # sorted hashes of past rows, in all their forms
         self._row_of = torch.zeros(0, dtype=torch.int64)  # for each the hash of the row as stored, its identity
 
-    def remember(self, train: Part) -> None:
+    def remember(self, *parts: Part) -> None:
         """A task is over: its rows are past rows from now on. They are hashed when first needed."""
-        self._past.append(train)
+        self._past += [part for part in parts if len(part)]
 
     def scan(self, thing: Any) -> tuple[int, int]:
         """(rows, bytes): how many different past rows are kept in anything reachable from `thing`, and their size."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from holdfast.errors import BadInput
 from holdfast.protocols import name_of
 from holdfast.sweeps import Cell
+from holdfast.sweeps.cell import file_word
 from holdfast.sweeps.store import LOCK, OURS, TRIALS, refuse_foreign
 
 LONG = 40  # characters of joined method names
@@ -23,7 +24,8 @@ def default(cells: Sequence[Cell]) -> Path:
     digest = hashlib.sha256("".join(cell.hash for cell in cells).encode()).hexdigest()[:8]
     first = cells[0].stream
     who = together if len(together) <= LONG else f"{len(names)}-methods"
-    return Path("runs") / f"{who}-{first.name}-{first.settings['data']}-{digest}"
+    words = (who, first.name, str(first.settings["data"]))
+    return Path("runs") / f"{'-'.join(map(file_word, words))}-{digest}"
 
 
 def faults(folder: Path, fresh: bool) -> list[str]:

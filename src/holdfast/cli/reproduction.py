@@ -180,7 +180,7 @@ def _choices(entries: list[papers.Entry], jobs: int | None, home: Path, output: 
     choices: dict[Place, Choice] = {}
     for entry, mine in zip(tuned, by_entry, strict=True):
         try:
-            choices[entry.row, entry.column, entry.emulated] = choose(entry.grid, comparison.in_order(mine))
+            choices[entry.row, entry.column, entry.emulated] = choose(entry.grid, comparison.outcomes(mine))
         except RunFailed as error:
             complain(f"{entry.label}: {error}")
     return choices

@@ -3,7 +3,7 @@
 from holdfast.engine.batching import batches
 from holdfast.engine.checkpoint import Checkpoint, Keeper
 from holdfast.engine.count import count_flops
-from holdfast.engine.evaluate import Score, entropy, score
+from holdfast.engine.evaluate import Score, Shuffled, entropy, score, score_together
 from holdfast.engine.fisher import fisher
 from holdfast.engine.gradients import cross_entropy, restrict
 from holdfast.engine.memory import ClassRing, Memory, Reservoir, TaskRing
@@ -13,6 +13,6 @@ from holdfast.engine.theta import Growing, Net
 
 __all__ = [
     "SGD", "Adam", "Checkpoint", "ClassRing", "Growing", "Keeper", "Memory", "Momentum", "Net", "Optimiser",
-    "OptimiserName", "Plain", "Reservoir", "Score", "State", "Stateful", "TaskRing", "batches", "count_flops",
-    "cross_entropy", "entropy", "fisher", "optimiser", "restrict", "score",
+    "OptimiserName", "Plain", "Reservoir", "Score", "Shuffled", "State", "Stateful", "TaskRing", "batches",
+    "count_flops", "cross_entropy", "entropy", "fisher", "optimiser", "restrict", "score", "score_together",
 ]  # fmt: skip

@@ -63,12 +63,18 @@ class Net(Stateful):
 
     def __getstate__(self) -> dict[str, Any]:
         """For deepcopy and pickle: the buffers are laid out anew around the copied parameters."""
-        return {k: v for k, v in vars(self).items() if k not in ("theta", "grad")} | {"device": self.device}
+        return {k: v for k, v in vars(self).items() if k not in ("theta", "grad", "_laying")} | {"device": self.device}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.theta = torch.zeros(0, device=state.pop("device"))
         vars(self).update(state)
         self._lay()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """θ and its gradient are written to, never replaced: the module's parameters would stay with the old ones."""
+        if name in ("theta", "grad") and value is not vars(self).get(name) and not vars(self).get("_laying", True):
+            raise AttributeError(f"net.{name} cannot be replaced; write into it: net.set(theta), net.grad.copy_(g)")
+        super().__setattr__(name, value)
 
     def __call__(self, *args: Any) -> Tensor:
         return self.module(*args)  # type: ignore[no-any-return]
@@ -89,6 +95,10 @@ class Net(Stateful):
         """Whether a backward pass still ends in `grad`; `module.zero_grad()` cuts the parameters off from it."""
         first = self._laid[0].grad if self._laid else self.grad
         return first is not None and first.data_ptr() == self.grad.data_ptr()
+
+    def holds_weights(self) -> bool:
+        """Whether the module's parameters are still views of θ."""
+        return not self._laid or self._laid[0].data_ptr() == self.theta.data_ptr()
 
     def set(self, theta: Tensor) -> None:
         """θ ← theta, in place."""
@@ -211,6 +221,7 @@ class Net(Stateful):
 
     def _lay(self) -> None:
         """Lay the parameters out in one buffer: old ones first and unmoved, new ones behind them."""
+        self._laying = True
         known = {id(p) for p in self._laid}
         self._laid += [p for p in self._in_order() if id(p) not in known]
         kinds = {p.dtype for p in self._laid}
@@ -227,6 +238,7 @@ class Net(Stateful):
         self.theta, self.grad = theta.requires_grad_(), grad
         self.theta.grad = grad
         self._all_move = all(p.requires_grad for p in self._laid)
+        self._laying = False
         self._lay_frozen()
 
     def _lay_frozen(self) -> None:

@@ -1,12 +1,15 @@
 """How a stream is shown to a learner. `protocol("online")` finds `protocols/online.py` by its name."""
 
+from holdfast.protocols._slips import slips_at_start
 from holdfast.protocols.base import Protocol, fresh, record_of
 from holdfast.protocols.passing import Passing
 from holdfast.protocols.session import Progress, Session, Watch, name_of
+from holdfast.protocols.showing import Showing
 from holdfast.settings import Shelf
 
 protocols: Shelf[Protocol] = Shelf("holdfast.protocols", Protocol, "protocol")
 
 __all__ = [
-    "Passing", "Progress", "Protocol", "Session", "Watch", "fresh", "name_of", "protocols", "record_of",
+    "Passing", "Progress", "Protocol", "Session", "Showing", "Watch", "fresh", "name_of", "protocols", "record_of",
+    "slips_at_start",
 ]  # fmt: skip

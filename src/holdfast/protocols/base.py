@@ -6,7 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class Job:
 @dataclass(frozen=True)
 class Protocol(ABC):
     """What all protocols share: batches, the optimiser, and when to score."""
+
+    chooses_shape: ClassVar[bool] = False  # chooses hidden layers where nobody has given them
 
     batch: Count = 10  # examples per mini-batch
     optimiser: OptimiserName = "sgd"  # sgd, momentum or adam
@@ -106,7 +108,7 @@ def record_of(
         },
         **session.chosen,
     }
-    rows = sum(len(task.train) for task in stream.tasks)
+    shown, seen, most = zip(*m.looks.values(), strict=True)
     record = Record(
         method=name_of(learner),
         seed=session.seed,
@@ -145,7 +147,8 @@ def record_of(
             bytes_per_task=m.bytes,
             seconds_per_update=[s / u for s, u in zip(m.seconds, m.updates, strict=True)],
             flops_per_update=[f / u for f, u in zip(m.flops, m.updates, strict=True)],
-            passes=m.rows_shown / rows,
+            passes=sum(shown) / sum(seen),
+            most_looks=max(most),
             mixed=learner.mixes,
         ),
         mixed=learner.mixes,

@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from holdfast.audit import Lease, Retention, footprint, glance
-from holdfast.engine import Keeper, Net, Optimiser, Score, State, entropy, score
-from holdfast.errors import RunFailed
+from holdfast.engine import Keeper, Net, Optimiser, Score, Shuffled, State, entropy, score, score_together
+from holdfast.errors import BadInput, RunFailed
 from holdfast.methods import Learner
+from holdfast.protocols._slips import slips_at_start
 from holdfast.protocols.showing import CHECK_EVERY, Clock, Showing
 from holdfast.seeds import dice, generator, set_dice
 from holdfast.types import Part, Stream, Task
@@ -61,7 +62,7 @@ class Measured:
     seconds: list[float] = field(default_factory=list)
     updates: list[float] = field(default_factory=list)
     eval_seconds: float = 0.0
-    rows_shown: int = 0
+    looks: dict[int, tuple[float, int, float]] = field(default_factory=dict)  # per task: see `Session.note_looks`
 
 
 class Session:
@@ -91,10 +92,13 @@ class Session:
         allowed = stream.info.allowed()
         self._allowed = None if allowed is None else allowed.to(net.device)
         self._retention = Retention(stream.info.shape)
+        self._shuffled: dict[str, Shuffled] = {}  # what was scored last, by what for
         learner.start(net, optimiser, stream.info, generator(seed, "learner"))
+        if slips := slips_at_start(learner):
+            raise BadInput(*slips)
         saved = None if keep is None else keep.read()
         if saved is None:
-            self.measured.baseline = [self._score(task, task.test).accuracy for task in stream.tasks]
+            self.score_untrained()
         else:
             self._go_on(saved)
 
@@ -127,6 +131,11 @@ class Session:
         """Go on with another learner, one that was chosen among several."""
         self.learner, self.net = learner, net
 
+    def score_untrained(self) -> None:
+        """Score every task with the learner as it is: the baseline of forward transfer."""
+        with self._unchanged():
+            self.measured.baseline = [s.accuracy for s in self._scores(_tests(self.stream.tasks), "tests")]
+
     def learn(self, task: Task, passes: int, batch: int, *, lease_at_begin: bool) -> Iterator[int]:
         """Show one task and close its books. Yields the number of steps done: 0 before the first, then after each."""
         self.meet(task)
@@ -137,12 +146,28 @@ class Session:
         """Before a task is learned: how confident are predictions on its data?"""
         if task.t > 0:
             given, allowed = self._head(task.t - 1)
-            self.measured.entropies.append(entropy(self._predict, task.train, given, allowed, ENTROPY_ROWS))
+            with self._unchanged():
+                found = entropy(self._predict, task.train, given, allowed, ENTROPY_ROWS)
+            self.measured.entropies.append(found)
 
     def show(self, task: Task, passes: int, batch: int, *, lease_at_begin: bool) -> Iterator[int]:
         """Begin, all batches, finish; then the lease is over. Protocols that select show a task several times."""
         lease = Lease(task.t, task.train, task.val)
-        return self._train(lease, task.train, task.t, passes, batch, lease_at_begin)
+        return self._train(lease, task.train, task.t, [task], passes, batch, lease_at_begin)
+
+    def note_looks(self, tasks: Sequence[Task], looks: Tensor) -> None:
+        """Book how often each row of these tasks was seen: training rows of all of them, then validation rows.
+
+        Kept per task: looks in all, rows seen at all, and looks at the row seen most. Where a task is shown several
+        times the last two are bounds: the rows that one showing saw, and the sum of each showing's most.
+        """
+        train = [len(task.train) for task in tasks]
+        parts = looks.split([*train, *(len(task.val) for task in tasks)])
+        for i, task in enumerate(tasks):
+            mine = torch.cat([parts[i], parts[len(tasks) + i]])
+            shown, seen, most = self.measured.looks.get(task.t, (0.0, 0, 0.0))
+            now = int((mine > 0).sum())
+            self.measured.looks[task.t] = (shown + float(mine.sum()), max(seen, now), most + float(mine.max()))
 
     def spend(self, flops: float, seconds: float, updates: int) -> None:
         """Book costs of the task being learned."""
@@ -154,7 +179,7 @@ class Session:
         """The task is over: measure what the learner keeps, and book what was spent since the last task."""
         m = self.measured
         self._next = task.t + 1
-        self._retention.remember(task.train)
+        self._retention.remember(task.train, task.val)
         m.bytes.append(footprint(self.learner))
         m.old_rows.append(self._retention.scan(self.learner))
         m.flops.append(self._spent.flops)
@@ -166,29 +191,22 @@ class Session:
         """Show all tasks at once, mixed. Costs are shared out evenly between the tasks."""
         tasks = self.stream.tasks
         whole, val, which = joined(tasks)
-        yield from self._train(Lease(0, whole, val, which), whole, which, passes, batch, lease_at_begin)
+        yield from self._train(Lease(0, whole, val, which), whole, which, tasks, passes, batch, lease_at_begin)
         m, n, spent = self.measured, len(tasks), self._spent
         m.flops, m.seconds, m.updates = [spent.flops / n] * n, [spent.seconds / n] * n, [spent.updates / n] * n
         m.bytes, m.old_rows = [footprint(self.learner)] * n, [(0, 0)] * n
 
     def val_accuracy(self, task: Task) -> float:
         """Accuracy on the task's validation part, for protocols that select."""
-        return self._score(task, task.val).accuracy
+        return self.look([(task, task.val)])[0]
 
-    def look(self, parts: list[tuple[Task, Part]]) -> list[float]:
+    def look(self, parts: Sequence[tuple[Task, Part]]) -> list[float]:
         """Accuracies on parts of tasks, for protocols that select; nothing is recorded."""
-        self._ready()
-        clock = Clock()
-        with clock, self._unchanged():
-            found = [self._score(task, part).accuracy for task, part in parts]
-        self.measured.eval_seconds += clock.seconds
-        return found
+        return [s.accuracy for s in self._ready_scores(parts, "look")]
 
     def score(self, after_task: int, step: int) -> None:
         """Score every task: one more row of R."""
-        self._ready()
-        with self._unchanged():
-            scores = self._timed_scores(after_task, step)
+        scores = self._ready_scores(_tests(self.stream.tasks), "tests")
         self.measured.R.append([s.accuracy for s in scores])
         self.measured.scorings.append({"after_task": after_task, "step": step})
         self.measured.predictions.append([s.predicted for s in scores])
@@ -196,16 +214,33 @@ class Session:
             self._curve(after_task, step, task, s)
 
     def score_current(self, task: Task, step: int) -> None:
-        """Score only the task being learned: one more point of its learning curve."""
-        self._ready()
-        with self._unchanged():
-            self._curve(task.t, step, task, self._timed_score(task))
+        """Score only the task being learned: one more point of its learning curve.
+
+        Where the task is hidden, as many rows of other tasks are asked about, or the learner would know.
+        """
+        decoys = [] if self.stream.info.task_given else self._decoys(task)
+        self._curve(task.t, step, task, self._ready_scores([(task, task.test), *decoys], f"task {task.t}")[0])
 
     def _train(
-        self, lease: Lease, part: Part, task: int | Tensor, passes: int, batch: int, lease_at_begin: bool
+        self,
+        lease: Lease,
+        part: Part,
+        task: int | Tensor,
+        tasks: Sequence[Task],
+        passes: int,
+        batch: int,
+        lease_at_begin: bool,
     ) -> Iterator[int]:
         rng = generator(self.seed, "batches", task=lease.task)
         showing = Showing(self.learner, lease, part, task, passes, batch, rng)
+        try:
+            yield from self._shown(showing, lease_at_begin)
+        except RunFailed as error:
+            raise self.failed(str(error), showing) from error
+        self.note_looks(tasks, showing.looks)
+        self.spend(showing.flops, showing.seconds, showing.total)
+
+    def _shown(self, showing: Showing, lease_at_begin: bool) -> Iterator[int]:
         if self._halfway is None:
             showing.begin(lease=lease_at_begin)
             self.steps = showing.total
@@ -216,14 +251,18 @@ class Session:
             self.steps, self._halfway = showing.total, None
         for done in showing.steps():
             if self.watch is not None and (done % CHECK_EVERY == 0 or done == showing.total):
-                self.watch(Progress(lease.task, len(self.stream), done, showing.total))
+                self.watch(Progress(showing.lease.task, len(self.stream), done, showing.total))
             yield done
             if self.keep is not None and self._due(self.keep.every, showing):
                 showing.check()
                 self.save(showing)
         showing.finish()
-        self.measured.rows_shown += showing.rows_shown
-        self.spend(showing.flops, showing.seconds, showing.total)
+
+    def failed(self, reason: str, showing: Showing | None = None) -> RunFailed:
+        """The end of this run, with what it has cost until then: a trial that fails is not free."""
+        m, spent = self.measured, self._spent
+        last = (0.0, 0) if showing is None else (showing.seconds, showing.flops)
+        return RunFailed(reason, sum(m.seconds) + spent.seconds + last[0], sum(m.flops) + spent.flops + last[1])
 
     def _due(self, every: int | None, showing: Showing) -> bool:
         """Whether to save in the middle of a task; where tasks are mixed, scorings stand for their ends."""
@@ -254,7 +293,7 @@ class Session:
     def _find_place(self, saved: dict[str, State]) -> None:
         self._next, self.own = saved["next"], saved["own"]
         for task in self.stream.tasks[: self._next]:
-            self._retention.remember(task.train)
+            self._retention.remember(task.train, task.val)
 
     def _restore(self, saved: dict[str, State]) -> None:
         self.learner.load(saved["learner"])
@@ -263,40 +302,41 @@ class Session:
         self._spent = _Spent(**saved["spent"])
         set_dice(saved["dice"])
 
-    def _ready(self) -> None:
+    def _ready_scores(self, parts: Sequence[tuple[Task, Part]], purpose: str) -> list[Score]:
+        """The scores of parts of tasks, after the learner was told; the time it takes is that of scoring."""
         clock = Clock()
         with clock:
             self.learner.ready()
+            with self._unchanged():
+                found = self._scores(parts, purpose)
         self.measured.eval_seconds += clock.seconds
+        return found
 
-    def _timed_scores(self, after_task: int, step: int) -> list[Score]:
-        """Every task's score, taken in a random order, so that a learner cannot count its way to the task."""
-        rng = generator(self.seed, "scoring", after_task=after_task, step=step)
-        order = torch.randperm(len(self.stream), generator=rng).tolist()
-        scores = {t: self._timed_score(self.stream.tasks[t]) for t in order}
-        return [scores[t] for t in range(len(self.stream))]
+    def _scores(self, parts: Sequence[tuple[Task, Part]], purpose: str) -> list[Score]:
+        """Where the task is hidden, the rows of all parts are mixed, so that a call of `predict` does not tell it."""
+        if self.stream.info.task_given:
+            return [score(self._predict, part, *self._head(task.t)) for task, part in parts]
+        rows = self._shuffled.get(purpose)
+        if rows is None or [id(part) for _, part in parts] != [id(part) for part in rows.parts]:
+            rows = Shuffled([part for _, part in parts], generator(self.seed, "scoring", purpose))
+            self._shuffled = {"tests": self._shuffled.get("tests", rows), purpose: rows}
+        return score_together(self._predict, rows)
+
+    def _decoys(self, task: Task) -> list[tuple[Task, Part]]:
+        others = [other for other in self.stream.tasks if other.t != task.t]
+        each = -(-len(task.test) // max(len(others), 1))
+        return [(other, other.test.take(torch.arange(min(each, len(other.test))))) for other in others]
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
-        """Scoring must leave the learner as it was."""
+        """Scoring must leave the learner and all random numbers as they were."""
         before = glance(self.learner)
         yield
         if glance(self.learner) != before:
-            raise RunFailed(
-                f"{type(self.learner).__name__}.predict changed the learner (its weights, memory or counters); "
-                "predicting must change nothing"
+            raise self.failed(
+                f"{type(self.learner).__name__}.predict changed the learner (its weights, memory, counters or random "
+                "numbers); predicting must change nothing"
             )
-
-    def _timed_score(self, task: Task) -> Score:
-        clock = Clock()
-        with clock:
-            result = self._score(task, task.test)
-        self.measured.eval_seconds += clock.seconds
-        return result
-
-    def _score(self, task: Task, part: Part) -> Score:
-        given, allowed = self._head(task.t)
-        return score(self._predict, part, given, allowed)
 
     def _head(self, task: int) -> tuple[int | None, Tensor | None]:
         """The task index to predict with, None when hidden, and the outputs it may use."""
@@ -314,13 +354,17 @@ class Session:
 
     def _curve(self, after_task: int, step: int, task: Task, s: Score) -> None:
         if math.isnan(s.loss):
-            raise RunFailed(
+            raise self.failed(
                 f"the predictions on task {task.t} became NaN in task {after_task} by step {step}; "
                 "try a smaller learning rate or strength"
             )
         loss = s.loss if math.isfinite(s.loss) else None
         row = {"after_task": after_task, "step": step, "task": task.t, "accuracy": s.accuracy, "loss": loss}
         self.measured.curves.append(row)
+
+
+def _tests(tasks: Sequence[Task]) -> list[tuple[Task, Part]]:
+    return [(task, task.test) for task in tasks]
 
 
 def faults_of_hidden_task(learner: Learner, stream: Stream) -> list[str]:

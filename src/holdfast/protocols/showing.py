@@ -15,6 +15,7 @@ from holdfast.audit import Lease
 from holdfast.engine import State, batches, count_flops
 from holdfast.errors import RunFailed
 from holdfast.methods import Learner
+from holdfast.protocols._slips import refuse_slips
 from holdfast.types import Batch, Part
 
 CHECK_EVERY = 50  # steps between looks at the losses; looking at each would stall the loop
@@ -71,16 +72,21 @@ class Showing:
 
     @property
     def flops(self) -> int:
-        return self._at_ends + self._per_step * self.total
+        """Of what was done so far."""
+        return self._at_ends + self._per_step * self.done
 
     @property
     def seconds(self) -> float:
-        return self.clock.seconds + self.steps_clock.seconds * self.total / (self.total - self._untimed)
+        """Of what was done so far; steps that were not timed took as long as the others."""
+        timed = self.done - self._untimed
+        return self.clock.seconds + (self.steps_clock.seconds * self.done / timed if timed > 0 else 0.0)
 
     @property
-    def rows_shown(self) -> int:
-        passes, rest = divmod(self.total, self.per_pass)
-        return passes * len(self.kept) + rest * self.batch + self.lease.rows_read
+    def looks(self) -> Tensor:
+        """How often each row was seen so far, in batches and through the lease: training rows, then validation rows."""
+        looks, passes = self.lease.looks.clone(), divmod(self.done, self.per_pass)
+        looks[self.kept] += passes[0] + min(passes[1] * self.batch / len(self.kept), 1.0)
+        return looks
 
     def begin(self, *, lease: bool) -> None:
         with self.clock:
@@ -103,6 +109,8 @@ class Showing:
                 if self.done % CHECK_EVERY == 0 or self.done == total:
                     self.check()
                 clock.stop()
+                if self.done in (1, total):
+                    refuse_slips(self.learner)
                 yield self.done
                 clock.start(self.done >= untimed)
             clock.stop()
@@ -113,6 +121,7 @@ class Showing:
             _, flops = count_flops(lambda: self.learner.finish(self.lease))
         self._at_ends += flops
         self.lease.close()
+        refuse_slips(self.learner)
 
     def check(self) -> None:
         """Stop where a loss was not finite."""

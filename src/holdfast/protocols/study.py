@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from holdfast.engine import Net, Optimiser, OptimiserName, State, optimiser
 from holdfast.errors import RunFailed
@@ -28,6 +28,8 @@ class Study(Protocol):
     The grid: as many hidden layers, of as many units, and as large a learning rate as listed. A network whose hidden
     layers are given, or that has no list of them to choose from, keeps its shape.
     """
+
+    chooses_shape: ClassVar[bool] = True
 
     batch: Count = 100  # examples per mini-batch
     optimiser: OptimiserName = "momentum"  # sgd, momentum or adam
@@ -225,13 +227,15 @@ class Desk:
         """The best trial of a task; a run ends where all have failed."""
         if self.best is None:
             reasons = [row["failed"] for row in self.trials.rows if "failed" in row and row["task"] in (0, task.t)]
-            raise RunFailed(f"every trial of task {task.t} failed, the last because {reasons[-1]}")
+            spent = [sum(row[name] for row in self.trials.rows) for name in ("seconds", "flops")]
+            raise RunFailed(f"every trial of task {task.t} failed, the last because {reasons[-1]}", *spent)
         return self.best
 
     def adopt(self, settings: Mapping[str, Any]) -> None:
-        """The model that the first task chose is the session's from now on."""
+        """The model that the first task chose is the session's from now on, and its baseline that of the run."""
         self.settings = dict(settings)
         self.session.adopt(*self.candidate(self.settings))
+        self.session.score_untrained()
 
     def take(self, task: Task, tried: Tried) -> None:
         """The task is over, and the learner is what this trial made it: close the books and score it."""

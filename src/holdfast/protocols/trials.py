@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,7 +161,7 @@ class Trials:
         lease.close()
         session.adopt(*before)
         kept = stop.kept[0]
-        self._note(showing, task.t, settings, kept.step, began_from, failed)
+        self._note(showing, [task], settings, kept.step, began_from, failed)
         return Tried(number, dict(settings), kept, looks, failed)
 
     def finish(self, learner: Learner, task: Task, tried: Tried) -> None:
@@ -170,7 +170,7 @@ class Trials:
         showing = Showing(learner, Lease(task.t, task.train, task.val), task.train, task.t, 1, self.batch, generator(0))
         with seeded(seed_for(self.session.seed, "finish", task=task.t)):
             showing.finish()
-        self.session.measured.rows_shown += showing.lease.rows_read
+        self.session.note_looks([task], showing.lease.looks)
         row = self.rows[tried.trial]
         row["flops"] += showing.ends.flops
         row["seconds"] += showing.ends.seconds
@@ -203,7 +203,7 @@ class Trials:
             failed = f"the baseline: {error}"
         lease.close()
         session.adopt(*before)
-        self._note(showing, None, settings, showing.total, None, failed)
+        self._note(showing, tasks, settings, showing.total, None, failed)
 
     def costs(self) -> dict[str, float]:
         """What the trials that were not chosen cost."""
@@ -261,25 +261,25 @@ class Trials:
     def _note(
         self,
         showing: Showing,
-        task: int | None,
+        tasks: Sequence[Task],
         settings: Mapping[str, Any],
         stop: int,
         began_from: int | None,
         failed: str | None = None,
     ) -> None:
-        """One more row; what a trial that failed had cost is not known and not counted."""
-        self.session.measured.rows_shown += 0 if failed else showing.rows_shown
+        """One more row; a trial that failed has cost what it took until then."""
+        self.session.note_looks(tasks, showing.looks)
         self.rows.append(
             {
                 "trial": len(self.rows),
-                "task": task,
+                "task": tasks[0].t if len(tasks) == 1 else None,
                 "began_from": began_from,
                 "settings": dict(settings),
                 "chosen": False,
                 "stop": stop,
-                "flops": 0 if failed else showing.flops,
-                "seconds": 0.0 if failed else showing.seconds,
-                "updates": 0 if failed else showing.total,
+                "flops": showing.flops,
+                "seconds": showing.seconds,
+                "updates": showing.done,
                 **({"failed": failed} if failed else {}),
             }
         )

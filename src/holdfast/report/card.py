@@ -11,6 +11,7 @@ from holdfast.metrics import Group
 from holdfast.report import words
 
 MET = {True: "met", False: "not met", None: "not applicable"}
+UNJUDGED = "not judged"  # measured, but without a verdict
 SOME = "met by some seeds"
 
 
@@ -21,7 +22,7 @@ class Line:
     key: str
     label: str
     value: str
-    met: str  # 'met', 'not met', 'not applicable', or 'met by 2 of 3 seeds'
+    met: str  # 'met', 'not met', 'not applicable', 'not judged', or 'met by 2 of 3 seeds'
     note: str
 
 
@@ -34,7 +35,7 @@ def lines(group: Group) -> list[Line]:
 
 def tally(found: Sequence[Line]) -> str:
     """'6 met, 2 not met, 1 not applicable'."""
-    counts = Counter(line.met if line.met in MET.values() else SOME for line in found)
+    counts = Counter(line.met if line.met in (*MET.values(), UNJUDGED) else SOME for line in found)
     return ", ".join(f"{n} {word}" for word, n in counts.items())
 
 
@@ -42,11 +43,13 @@ def _line(key: str, by_seed: Mapping[int, Mapping[str, Any]]) -> Line:
     seeds = list(by_seed.values())
     verdicts = [seed.get("met") for seed in seeds]
     same = len(set(verdicts)) == 1
+    measured = any(seed.get("value") is not None for seed in seeds)
+    word = UNJUDGED if verdicts[0] is None and measured else MET[verdicts[0]]
     return Line(
         key=key,
         label=str(seeds[0].get("label") or key.replace("_", " ")),
         value=_together([seed.get("value") for seed in seeds], seeds[0].get("unit")),
-        met=MET[verdicts[0]] if same else f"met by {verdicts.count(True)} of {len(verdicts)} seeds",
+        met=word if same else f"met by {verdicts.count(True)} of {len(verdicts)} seeds",
         note=_note({seed: str(line.get("note") or "") for seed, line in by_seed.items()}),
     )
 

@@ -254,6 +254,7 @@ def _met_cell(lines: Sequence[card.Line], key: str) -> str:
 
 def _met(met: str, short: bool = False) -> str:
     kinds = {"met": ("yes", "✓"), "not met": ("no", "✕"), "not applicable": ("none", words.UNDEFINED)}
+    kinds[card.UNJUDGED] = kinds["not applicable"]
     kind, glyph = kinds.get(met, ("some", "◐"))
     if short:
         return f'<span class="met {kind}" role="img" aria-label="{escape(met)}" title="{escape(met)}">{glyph}</span>'

@@ -8,6 +8,8 @@ import hashlib
 import inspect
 import json
 import platform
+import re
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,9 +24,9 @@ from holdfast.engine import Keeper, Net
 from holdfast.errors import BadInput
 from holdfast.methods import Learner
 from holdfast.nets import NetSpec
-from holdfast.protocols import Protocol, Watch, fresh, name_of, record_of
+from holdfast.protocols import Protocol, Watch, fresh, name_of, record_of, slips_at_start
 from holdfast.seeds import generator, seed_for, seeded
-from holdfast.settings import changed, provenance, settings_of
+from holdfast.settings import FIXED, changed, provenance, settings_of
 from holdfast.types import Record, Stream, StreamInfo
 
 NetLike = NetSpec | nn.Module | Callable[[StreamInfo], nn.Module]
@@ -46,7 +48,8 @@ class Cell:
 
     @property
     def name(self) -> str:
-        return f"{name_of(self.method)}-s{self.seed}-{self.hash[:8]}"
+        """The name of its folder: whatever a class is called, it stays inside the folder of all cells."""
+        return f"{file_word(name_of(self.method))}-s{self.seed}-{self.hash[:8]}"
 
     @functools.cached_property
     def hash(self) -> str:
@@ -72,7 +75,20 @@ class Cell:
             "data": self.stream.fingerprint,
             "device": str(pick_device(self.device)),
             "code": code_version(),
+            **self._provenance(),
         }
+
+    def _provenance(self) -> dict[str, Any]:
+        """Who chose what, as far as it decides what is run or what the record says of its cost."""
+        open_shape = self.protocol.chooses_shape and _has_open_shape(self.net)
+        chosen = {
+            f"{place}.{name}": setting["chosen_by"]
+            for place, thing in {"method": self.method, "net": self.net, "protocol": self.protocol}.items()
+            for name, setting in provenance(thing).items()
+            if setting["chosen_by"] not in FIXED
+        }
+        said = {"open_shape": open_shape, "chosen_by": chosen, "trials": dict(self.trials or {})}
+        return {name: value for name, value in said.items() if value}
 
     def check(self) -> None:
         """Raise the faults that would stop this cell before its first step."""
@@ -80,13 +96,16 @@ class Cell:
         self._refuse_shape()
         info = self.stream.info
         net = self._net(info, torch.device("cpu"))
+        learner = fresh(self.method)
         try:
-            fresh(self.method).start(net, self.protocol.descent(), info, generator(self.seed, "check"))
+            learner.start(net, self.protocol.descent(), info, generator(self.seed, "check"))
         except BadInput:
             raise
         except Exception as error:  # a user's method may raise anything
             name = name_of(self.method)
             raise BadInput(f"method {name!r} cannot start: {type(error).__name__}: {error}") from error
+        if slips := slips_at_start(learner):
+            raise BadInput(*slips)
 
     def _refuse_shape(self) -> None:
         if wrong := self.protocol.faults_of_shape(_has_open_shape(self.net)):
@@ -104,7 +123,7 @@ class Cell:
             chosen = {"net": provenance(self.net)} if isinstance(self.net, NetSpec) else {}
             given = {name: {"value": value, "chosen_by": "given"} for name, value in self._method_settings().items()}
             chosen[""] = {**given, **provenance(self.method)}
-            net_words = {**describe(self.net), "parameters": session.net.size}
+            net_words = {**describe(self.net), "parameters": session.learner.net.size}
             return record_of(session, self.protocol, net_words, chosen, self.trials)
 
     def _method_settings(self) -> dict[str, Any]:
@@ -118,12 +137,33 @@ class Cell:
         return replace(self, net=other)._net(info, device)
 
     def _net(self, info: StreamInfo, device: torch.device) -> Net:
-        build = functools.partial(build_module, self.net, info)
-        with seeded(seed_for(self.seed, "weights")):
-            module = build().to(device)
-        net = Net(module, build)
-        _check_outputs(net, info)
-        return net
+        return make_net(self.net, info, device, self.seed)
+
+
+def make_net(net: NetLike, info: StreamInfo, device: torch.device, seed: int) -> Net:
+    """The network with the initial weights that a seed gives it."""
+    build = _maker(net, info)
+    with seeded(seed_for(seed, "weights")):
+        module = build().to(device)
+    made = Net(module, build)
+    _check_outputs(made, info)
+    return made
+
+
+def _maker(net: NetLike, info: StreamInfo) -> Callable[[], nn.Module]:
+    """What makes another module of this kind. A user's module, or what their function holds, is the run's and not the
+    learner's, so that it does not count in the footprint: the learner has a weak reference to it.
+    """
+    if isinstance(net, NetSpec):
+        return functools.partial(build_module, net, info)
+    theirs = weakref.ref(net)
+
+    def build() -> nn.Module:
+        mine = theirs()
+        assert mine is not None, "the run that a network was given to is over"
+        return build_module(mine, info)
+
+    return build
 
 
 def _has_open_shape(net: NetLike) -> bool:
@@ -219,6 +259,15 @@ def _source(thing: Any) -> str:
         except (OSError, TypeError, UnicodeDecodeError):
             continue
     return repr(thing)
+
+
+def file_word(name: str) -> str:
+    """A name as part of a file's: letters, digits and _ + - stay.
+
+    >>> file_word("gem"), file_word("../../evil")
+    ('gem', '______evil')
+    """
+    return re.sub(r"[^\w+-]", "_", name)
 
 
 def plain(value: Any) -> Any:

@@ -16,6 +16,7 @@ from holdfast.errors import BadInput, RunFailed
 from holdfast.nets import NetSpec
 from holdfast.settings import changed
 from holdfast.sweeps.cell import Cell
+from holdfast.sweeps.events import Failure
 from holdfast.types import Record
 
 CHOSEN_BY = "val:stream"
@@ -30,7 +31,7 @@ class Trial:
 
     settings: Mapping[str, Any]
     acc: float | None
-    seconds: float  # of training; 0 for a run that failed, which leaves no record
+    seconds: float  # of training; of a run that failed, until then
     flops: float
 
 
@@ -62,11 +63,14 @@ def trials(cell: Cell, grid: Grid) -> list[Cell]:
     if not all(len(task.val) for task in cell.stream.tasks):
         raise BadInput(f"stream {cell.stream.name!r} keeps no rows for validation; cut it with, e.g., val=0.1")
     scored = replace(cell, stream=cell.stream.held_out())
+    if cell.protocol.faults(cell.method, scored.stream) != cell.protocol.faults(cell.method, cell.stream):
+        name = type(cell.protocol).__name__.lower()
+        raise BadInput(f"protocol {name!r} chooses on the validation rows itself, so nothing is left to tune on")
     return [set_in(scored, point, "given") for point in points(grid)]
 
 
-def choose(grid: Grid, found: Sequence[Record | None]) -> Choice:
-    """The point of the highest ACC; `found` has the trials' records in order, None where a run failed."""
+def choose(grid: Grid, found: Sequence[Record | Failure]) -> Choice:
+    """The point of the highest ACC; `found` has the trials' outcomes in order."""
     tried = tuple(_trial(point, record) for point, record in zip(points(grid), found, strict=True))
     finished = [trial for trial in tried if trial.acc is not None]
     if not finished:
@@ -98,8 +102,8 @@ def set_in(cell: Cell, settings: Mapping[str, Any], chosen_by: str) -> Cell:
     return replace(cell, **{p: changed(getattr(cell, p), values, chosen_by, f"the {p}") for p, values in used.items()})
 
 
-def _trial(settings: Mapping[str, Any], record: Record | None) -> Trial:
-    if record is None:
-        return Trial(settings, None, 0.0, 0.0)
+def _trial(settings: Mapping[str, Any], record: Record | Failure) -> Trial:
+    if isinstance(record, Failure):
+        return Trial(settings, None, record.seconds, record.flops)
     acc = record.metrics["acc"]
     return Trial(settings, acc, record.metrics["train_seconds"] or 0.0, record.metrics["flops"] or 0.0)

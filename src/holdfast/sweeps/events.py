@@ -15,6 +15,8 @@ class Failure:
 
     cell: str
     reason: str
+    seconds: float = 0.0  # of training until then, as far as it is known
+    flops: float = 0.0
 
 
 @dataclass(frozen=True)

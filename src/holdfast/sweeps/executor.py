@@ -7,7 +7,7 @@ import shutil
 import traceback
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.disk import write_text
@@ -107,7 +107,9 @@ class Run:
             record = self.cell.run(lambda progress: tell(Event(i, progress)), keep)
         except NotKept:
             raise
-        except (RunFailed, BadInput) as error:
+        except RunFailed as error:
+            return replace(self.failed(str(error)), seconds=error.seconds, flops=error.flops)
+        except BadInput as error:
             return self.failed(str(error))
         except (Exception, SystemExit) as error:
             return self.failed(f"{type(error).__name__}: {error}", traceback.format_exc())
