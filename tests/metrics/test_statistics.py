@@ -23,6 +23,22 @@ def test_one_seed_has_no_interval_and_a_missing_value_no_mean():
     assert interval([0.5]).half is None
 
 
+def test_values_that_do_not_vary_have_no_interval():
+    assert interval([0.0, 0.0, 0.0]) == (0.0, None, None)
+    assert interval([0.7, 0.7]) == (0.7, None, None)
+    dust = interval([0.1 + 0.2, 0.3, 0.3])  # 0.30000000000000004
+    assert dust.mean == pytest.approx(0.3) and dust.half is None
+    assert interval([2e12 / 3, 2e12 - 4e12 / 3]).half is None  # FLOPs
+    assert interval([0.5, 0.5 + 1e-6]).half > 0  # one row of a million
+
+
+def test_equal_differences_make_no_winner():
+    a, b = [0.9, 0.7], [0.8, 0.6]  # 0.09999999999999998 and 0.09999999999999998
+    assert paired(a, b).mean == pytest.approx(0.1) and paired(a, b).low is None
+    assert verdict(a, b) == verdict(b, a) == "tie"
+    assert verdict([0.9, 0.4, 0.7], [0.8, 0.3, 0.6]) == "tie"  # they differ by dust
+
+
 def test_pairing_removes_what_seeds_share():
     hard_and_easy = [0.2, 0.5, 0.8]
     better = [x + d for x, d in zip(hard_and_easy, (0.04, 0.05, 0.06), strict=True)]

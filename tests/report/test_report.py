@@ -204,6 +204,32 @@ def test_curves_are_means_over_the_tasks_seen_so_far(fake):
     np.testing.assert_allclose(first.y, np.mean([r.R[:, 0] for r in runs], axis=0))
 
 
+def test_a_point_on_which_all_seeds_agree_leaves_the_band_of_the_others(fake):
+    runs = [fake("gem", seed=s) for s in range(3)]
+    runs = [dataclasses.replace(r, R=np.vstack([[1.0, 0, 0, 0, 0], r.R[1:]])) for r in runs]
+    arenas = metrics.arenas(metrics.group(runs))
+    band, line = plots.first_task(arenas[0], plots.styles(arenas)).data
+    assert band.y[0] == band.y[-1] == line.y[0] == 1.0
+    assert all(high > low for high, low in zip(band.y[1:5], band.y[-2:4:-1], strict=True))
+    same = [dataclasses.replace(r, R=np.ones((5, 5))) for r in runs]
+    arenas = metrics.arenas(metrics.group(same))
+    assert [trace.fill for trace in plots.first_task(arenas[0], plots.styles(arenas)).data] == [None]
+
+
+def test_a_number_on_which_all_seeds_agree_stands_alone(fake):
+    runs = [fake(m, seed=s) for m in ("gem", "finetune") for s in range(3)]
+    runs = [dataclasses.replace(r, R=np.tile([0.5 + 0.1 * r.seed] * 5, (5, 1))) for r in runs]
+    (arena,) = table.arenas_of(runs)
+    for row in table.rows(arena, ["acc", "bwt"]):
+        assert row.cells["bwt"].text == "0.000" and " ± " in row.cells["acc"].text
+    text = report.text(runs)
+    assert re.search(r"gem .* 0\.600 ± 0\.248 tie +0\.000 tie +0\.000 tie ", text)
+    assert "± is a 95% interval over seeds, absent where they agree" in text
+    for figure in Page(report.html(runs)).figures:
+        json.dumps(figure, allow_nan=False)
+    assert "0.600 $\\pm$ 0.248" in report.latex(runs)
+
+
 def test_a_method_looks_the_same_in_every_arena(records):
     arenas = metrics.arenas(metrics.group(records))
     style = plots.styles(arenas)

@@ -15,6 +15,7 @@ from holdfast.metrics.scores import METRICS
 from holdfast.types import Record
 
 CONFIDENCE = 0.95
+DUST = 1e-12  # what rounding leaves of equal numbers, as a share of them or, below 1, as it is
 
 
 class Interval(NamedTuple):
@@ -33,17 +34,18 @@ class Interval(NamedTuple):
 def interval(values: Sequence[float | None]) -> Interval:
     """Mean and Student's 95% interval over seeds: x̄ ± t(0.975, n−1) · s/√n.
 
-    One value has no interval. A missing value leaves all three undefined: a mean over the seeds that happened to
-    have a number would not be comparable.
+    One value has no interval, nor have values that are all the same: they do not say how much others would vary. A
+    missing value leaves all three undefined: a mean over the seeds that happened to have a number would not be
+    comparable.
 
-    >>> interval([0.5])
-    Interval(mean=0.5, low=None, high=None)
+    >>> interval([0.5]), interval([0.25, 0.25])
+    (Interval(mean=0.5, low=None, high=None), Interval(mean=0.25, low=None, high=None))
     """
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
         return Interval(None, None, None)
     n, mean = len(known), float(np.mean(known))
-    if n == 1:
+    if max(known) - min(known) <= DUST * max(1.0, abs(mean)):
         return Interval(mean, None, None)
     half = float(student.ppf((1 + CONFIDENCE) / 2, n - 1) * np.std(known, ddof=1) / math.sqrt(n))
     return Interval(mean, mean - half, mean + half)

@@ -36,4 +36,7 @@ def text(records: Sequence[Record]) -> str:
 def _note(records: Sequence[Record]) -> str:
     if len({record.seed for record in records}) < 2:
         return "One seed: no intervals, and no winner."
-    return "± is a 95% interval over seeds; best: the paired difference to every other excludes 0; else tie."
+    return (
+        "± is a 95% interval over seeds, absent where they agree; "
+        "best: the paired difference to every other excludes 0; else tie."
+    )
