@@ -51,8 +51,7 @@ class Cell:
     @functools.cached_property
     def hash(self) -> str:
         """Settings, code version and data fingerprint decide it."""
-        text = json.dumps({**self.settings(), "seed": self.seed}, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return hash_of(self.settings(), self.seed)
 
     def settings(self) -> dict[str, Any]:
         """All that decides the result but the seed, as JSON."""
@@ -124,6 +123,11 @@ class Cell:
         net = Net(module, build)
         _check_outputs(net, info)
         return net
+
+
+def hash_of(settings: Mapping[str, Any], seed: int) -> str:
+    """Of a cell with these settings; JSON leaves it as it is, so that a folder's cells can be found from its runs."""
+    return hashlib.sha256(json.dumps({**settings, "seed": seed}, sort_keys=True).encode()).hexdigest()
 
 
 def _has_open_shape(net: NetLike) -> bool:
