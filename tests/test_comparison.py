@@ -174,3 +174,23 @@ def test_the_same_method_twice_is_two_runs_of_the_same_seeds():
     assert [(label, entry["seeds"], entry["asked"]) for label, entry in found.items()] == [
         ("er", [0, 1], 2), ("er[run=2]", [0, 1], 2)
     ]  # fmt: skip
+
+
+def test_a_users_own_data_are_named_never_by_their_fingerprint(arrays, tmp_path):
+    stream = hf.stream("split", data=arrays, tasks=3)
+    found = hf.compare(["finetune", "er"], stream, seeds=2, net=NET, jobs=1, out=tmp_path)
+    for text in (str(found), found.latex(), (tmp_path / "report.html").read_text()):
+        assert "split: data arrays, tasks 3" in text and stream.fingerprint[:8] not in text
+
+
+def test_data_of_one_name_are_numbered_in_the_order_they_were_given(arrays, tmp_path):
+    x, y = arrays
+    streams = [hf.stream("split", data=data, tasks=3) for data in ((x, y), (x + 1, y), "digits")]
+    found = hf.compare(["finetune", Shaky(share=1.0)], streams, seeds=2, net=NET, jobs=1, out=tmp_path)
+    assert list(found.summary()["methods"]) == [
+        f"finetune[stream.data={d}]" for d in ("arrays 1", "arrays 2", "digits")
+    ]
+    lost = [f"Shaky[stream.data={d}]: 0 of 2 seeds finished" for d in ("arrays 1", "arrays 2", "digits")]
+    assert all(line in str(found) and line in str(hf.Comparison.read(tmp_path)) for line in lost)
+    page = (tmp_path / "report.html").read_text()
+    assert all(stream.fingerprint[:8] not in page for stream in streams)

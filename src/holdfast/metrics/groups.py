@@ -117,7 +117,8 @@ def group(records: Iterable[Record], names: Sequence[str] = (), asked: Iterable[
         wanted[key][mine] = None
         conditions[key] = found
         given.setdefault(key, names[i] if names else "")
-    labels = _labels({key: (rows[0], conditions[key]) for key, rows in together.items()})
+    readable = without_fingerprints(list(conditions.values()))
+    labels = _labels({key: (together[key][0], found) for key, found in zip(conditions, readable, strict=True)})
     if all(given.values()) and len(set(given.values())) == len(given):
         labels = given
     return [_group(labels[key], rows, wanted[key]) for key, rows in together.items()]
@@ -229,6 +230,29 @@ def _labels_of_method(groups: Mapping[str, tuple[Record, dict[str, Any]]]) -> di
             if len(set(labels.values())) == len(labels):
                 return labels
     raise AssertionError("groups differ in no condition")
+
+
+def without_fingerprints(conditions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Conditions as people read them: data sets that share a name are numbered in the order they come.
+
+    >>> prints = {"a1": "arrays", "b2": "arrays", "c3": "digits"}
+    >>> without_fingerprints([{"stream.data": data, "stream.fingerprint": p} for p, data in prints.items()])
+    [{'stream.data': 'arrays 1'}, {'stream.data': 'arrays 2'}, {'stream.data': 'digits'}]
+    """
+    numbers: dict[str, dict[Any, int]] = defaultdict(dict)  # of a name's fingerprints
+    for found in conditions:
+        alike = numbers[str(found.get("stream.data"))]
+        alike.setdefault(found.get("stream.fingerprint"), len(alike) + 1)
+
+    def readable(found: Mapping[str, Any]) -> dict[str, Any]:
+        if "stream.data" not in found:
+            return dict(found)
+        name = str(found["stream.data"])
+        number = numbers[name][found.get("stream.fingerprint")]
+        rest = {name: value for name, value in found.items() if name != "stream.fingerprint"}
+        return rest | {"stream.data": f"{name} {number}" if len(numbers[name]) > 1 else name}
+
+    return [readable(found) for found in conditions]
 
 
 def telling(alike: list[dict[str, str]], apart_by: Callable[[str], bool]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.errors import BadInput
-from holdfast.metrics.groups import bracketed, canonical, telling
+from holdfast.metrics.groups import bracketed, canonical, telling, without_fingerprints
 from holdfast.sweeps.cell import hash_of
 
 
@@ -23,7 +23,7 @@ def together(experiment: Mapping[str, Any]) -> list[tuple[str, dict[int, str]]]:
 
 def titles(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     """'ewc[strength=10]' for each of these settings: the method, and what tells it from its other runs."""
-    flat = [_flat(run) for run in runs]
+    flat = without_fingerprints([_flat(run) for run in runs])
     texts = [{name: canonical(value) for name, value in found.items()} for found in flat]
     names = [run["method"]["name"] for run in runs]
     apart = {
@@ -35,4 +35,5 @@ def titles(runs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _flat(run: Mapping[str, Any]) -> dict[str, Any]:
     found = {f"{p}.{n}": v for p in ("net", "stream", "protocol") for n, v in run[p].items()}
+    found["stream.fingerprint"] = run["data"]
     return found | {name: value for name, value in run["method"].items() if name not in ("name", "source")}
