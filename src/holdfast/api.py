@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,9 +33,11 @@ from holdfast.sweeps import (
     on_ray,
     plan,
     read_cells,
+    read_experiment,
     read_failures,
     read_records,
     read_sweep,
+    together,
     trials,
     versions,
     write_text,
@@ -251,6 +254,7 @@ def _executed(
     checkpoint_every: int | None,
     on: str | None = None,
 ) -> Comparison:
+    experiment = _experiment(cells)
     with posted(cells, out, watch) as told:
         if on is None:
             results = execute(cells, out, jobs, told, checkpoint_every)
@@ -258,7 +262,7 @@ def _executed(
             results = on_ray.execute_on_ray(cells, out, on, jobs, told, checkpoint_every)
     records = tuple(r for r in results if isinstance(r, Record))
     finished = tuple(c.name for c, r in zip(cells, results, strict=True) if isinstance(r, Record))
-    return Comparison(records, tuple(r for r in results if isinstance(r, Failure)), finished)
+    return Comparison(records, tuple(r for r in results if isinstance(r, Failure)), finished, experiment)
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,6 +272,7 @@ class Comparison:
     records: tuple[Record, ...]
     failures: tuple[Failure, ...] = ()
     names: tuple[str, ...] = ()  # of the records' cells, in their order
+    experiment: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what was asked for: experiment.json
 
     def in_order(self, cells: Sequence[Cell]) -> list[Record | None]:
         """The records of these cells; None for one that failed."""
@@ -283,8 +288,29 @@ class Comparison:
     @classmethod
     def read(cls, folder: str | Path) -> Comparison:
         """The finished records of an output folder, of a store, or of one of its sweeps."""
-        cells = read_cells(Path(folder))
-        return cls(tuple(cells.values()), tuple(read_failures(Path(folder))), tuple(cells))
+        folder = Path(folder)
+        cells = read_cells(folder)
+        return cls(tuple(cells.values()), tuple(read_failures(folder)), tuple(cells), read_experiment(folder))
+
+    def asked(self, called: Mapping[str, str] | None = None) -> list[metrics.Asked]:
+        """The runs that were asked for, those that differ only in their seed together; `called`: cells' own names."""
+        records: dict[str, list[Record]] = defaultdict(list)
+        for name, record in zip(self.names, self.records, strict=False):
+            records[name].append(record)
+        failed = {failure.cell for failure in self.failures}
+        return [
+            metrics.Asked(
+                title=next((called[cell] for cell in cells.values() if called and cell in called), title),
+                seeds=tuple(cells),
+                failed=tuple(seed for seed, cell in cells.items() if cell in failed),
+                records=tuple(record for cell in cells.values() for record in records[cell]),
+            )
+            for title, cells in together(self.experiment)
+        ]
+
+    def groups(self) -> list[metrics.Group]:
+        """The records, those that differ only in their seed together."""
+        return metrics.group(self.records, asked=self.asked())
 
     def keep(self, folder: Path) -> None:
         """Write summary.json and report.html."""
@@ -294,7 +320,7 @@ class Comparison:
     def summary(self) -> dict[str, Any]:
         """The content of summary.json: per label and metric the mean, its 95% interval and the values."""
         failed = [{"cell": f.cell, "reason": f.reason} for f in self.failures]
-        return {**metrics.summarise(self.records), **({"failed": failed} if failed else {})}
+        return {**metrics.summarise(self.records, self.asked()), **({"failed": failed} if failed else {})}
 
     def report(
         self, path: str | Path, title: str | None = None, reproduction: report.Reproduction | None = None
@@ -309,14 +335,19 @@ class Comparison:
             title or "Holdfast report",
             names=[runs.get(name, "") for name in self.names] if runs else (),
             failures={f"{runs.get(f.cell, '')} {f.cell}".strip(): f.reason for f in self.failures},
+            asked=self.asked(runs),
             reproduction=reproduction,
         )
 
     def latex(self) -> str:
-        return report.latex(self.records)
+        return report.latex(self.records, self.asked())
+
+    def text(self) -> str:
+        """The table alone; printing a comparison also says why runs failed."""
+        return report.text(self.records, self.asked())
 
     def __str__(self) -> str:
-        table = [report.text(self.records)] if self.records else []
+        table = [self.text()] if self.records else []
         return "\n".join([*table, *(f"{f.cell} failed: {f.reason}" for f in self.failures)])
 
 

@@ -157,3 +157,46 @@ def test_demo_leaves_another_version_alone(holdfast, here, monkeypatch):
     assert done.code == 1
     assert taken.read_text() == "{}"
     assert any(path.name.startswith("finetune+ewc+er+gem+joint-split-digits-") for path in (here / "runs").iterdir())
+
+
+SHAKY = """
+from dataclasses import dataclass
+import torch
+import holdfast as hf
+
+@dataclass
+class Shaky(hf.Learner):
+    share: float = 0.65  # the luck of seeds 0, 1 and 2 is 0.02, 0.62 and 0.69
+
+    def start(self, net, optimiser, info, rng):
+        super().start(net, optimiser, info, rng)
+        self.luck = torch.rand(1, generator=rng).item()
+
+    def observe(self, batch):
+        loss = self.fit(batch)
+        return loss * torch.nan if self.luck < self.share else loss
+"""
+
+
+def test_seeds_that_failed_are_told_wherever_a_folder_is_read(holdfast, here):
+    Path("mine.py").write_text(SHAKY)
+    done = holdfast("compare finetune,er,mine.py:Shaky TINY --seeds 0,1,2 --out out")
+    lost = "Shaky: 1 of 3 seeds finished, not ranked."
+    assert done.code == 1 and lost in done.out and "  1/3  " in done.out
+    page = (here / "out" / "report.html").read_text()
+    assert lost in page
+    holdfast("report out")
+    assert (here / "out" / "report.html").read_text().count(lost) == page.count(lost) == 1
+    assert lost in holdfast("export out --latex").out
+    assert "Shaky (class scenario, task label hidden; seed 2; 1 of 3 seeds finished)" in holdfast("audit out").out
+    card = json.loads(holdfast("audit out --json").out)["cards"]["Shaky"]
+    assert (card["seeds"], card["asked"], card["failed"]) == ([2], 3, [0, 1])
+
+
+def test_a_method_without_any_result_is_told_wherever_a_folder_is_read(holdfast, here):
+    Path("mine.py").write_text(SHAKY)
+    done = holdfast("compare er,mine.py:Shaky TINY --set Shaky.share=1 --seeds 0,1 --out out")
+    lost = "Shaky: 0 of 2 seeds finished, not ranked."
+    assert done.code == 1 and lost in done.out and lost in (here / "out" / "report.html").read_text()
+    assert lost in holdfast("export out --latex").out
+    assert "Shaky: 0 of 2 seeds finished, so there is no card." in holdfast("audit out").out

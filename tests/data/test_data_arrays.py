@@ -37,8 +37,23 @@ def test_arrays_are_split_80_20_per_class_with_the_seed():
     rows = torch.cat([made.x, made.x_test]).flatten()
     assert rows.sort().values.tolist() == list(range(80))
     assert (torch.from_numpy(y)[made.x_test.flatten().long()] == torch.tensor([3, 7])[made.y_test]).all()
-    same, other = as_dataset((x, y), seed=0), as_dataset((x, y), seed=1)
-    assert same.fingerprint == made.fingerprint != other.fingerprint
+    again, other = as_dataset((x, y), seed=0), as_dataset((x, y), seed=1)
+    assert again.x_test.equal(made.x_test) and not other.x_test.equal(made.x_test)
+
+
+def test_the_fingerprint_is_of_what_was_given_however_the_seed_splits_it():
+    x, y = torch.from_numpy(X), torch.from_numpy(Y)
+    for data in ((X, Y), TensorDataset(x, y), [TensorDataset(x, y), TensorDataset(x, y)], (X, Y, X[:4], Y[:4])):
+        assert as_dataset(data, seed=0).fingerprint == as_dataset(data, seed=1).fingerprint
+    moved, swapped = X.copy(), Y.copy()
+    moved[3] += 1
+    swapped[:2] = Y[1::-1]
+    named = Y.astype(str)
+    split = as_dataset((X, Y), seed=0)  # as a user may split it, too
+    parts = (split.x.numpy(), split.y.numpy(), split.x_test.numpy(), split.y_test.numpy())
+    others = [(X, Y), (moved, Y), (X, swapped), (X[:-2], Y[:-2]), (X[::-1], Y[::-1]), parts, (X, Y, X[:4], Y[:4])]
+    assert len({as_dataset(data, seed=0).fingerprint for data in others}) == len(others)
+    assert as_dataset((X, named), seed=0).fingerprint == split.fingerprint  # '0' and 0 are the same class
 
 
 def test_four_arrays_are_taken_as_they_are():

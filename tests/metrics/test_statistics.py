@@ -23,6 +23,22 @@ def test_one_seed_has_no_interval_and_a_missing_value_no_mean():
     assert interval([0.5]).half is None
 
 
+def test_values_that_do_not_vary_have_no_interval():
+    assert interval([0.0, 0.0, 0.0]) == (0.0, None, None)
+    assert interval([0.7, 0.7]) == (0.7, None, None)
+    dust = interval([0.1 + 0.2, 0.3, 0.3])  # 0.30000000000000004
+    assert dust.mean == pytest.approx(0.3) and dust.half is None
+    assert interval([2e12 / 3, 2e12 - 4e12 / 3]).half is None  # FLOPs
+    assert interval([0.5, 0.5 + 1e-6]).half > 0  # one row of a million
+
+
+def test_equal_differences_make_no_winner():
+    a, b = [0.9, 0.7], [0.8, 0.6]  # 0.09999999999999998 and 0.09999999999999998
+    assert paired(a, b).mean == pytest.approx(0.1) and paired(a, b).low is None
+    assert verdict(a, b) == verdict(b, a) == "tie"
+    assert verdict([0.9, 0.4, 0.7], [0.8, 0.3, 0.6]) == "tie"  # they differ by dust
+
+
 def test_pairing_removes_what_seeds_share():
     hard_and_easy = [0.2, 0.5, 0.8]
     better = [x + d for x, d in zip(hard_and_easy, (0.04, 0.05, 0.06), strict=True)]
@@ -80,6 +96,8 @@ def test_records_that_differ_only_in_seed_are_one_entry(runs):
         "task_label_given": False,
         "net": "mlp",
         "seeds": [0, 1, 2],
+        "asked": 3,
+        "failed": [],
     }
     assert {"acc", "bwt", "fwt", "forgetting", "bytes", "flops", "train_seconds"} <= set(entry)
 
@@ -171,6 +189,57 @@ def test_nobody_wins_with_one_seed_or_alone_or_against_an_upper_bound(runs):
 def test_pairs_are_formed_over_common_seeds(runs):
     groups = metrics.group(runs([0.9, 0.8, 0.85], method="gem") + runs([0.1, 0.1, 0.12], method="ewc")[:1])
     assert metrics.standings(groups, "acc") == {"gem": "tie", "ewc": "tie"}
+
+
+@pytest.fixture
+def asked(runs):
+    """What was asked for with three seeds, of which only these finished; the others failed."""
+
+    def make(accs, **fields):
+        made = [r for r, acc in zip(runs([acc or 0.0 for acc in accs], **fields), accs, strict=True) if acc is not None]
+        failed = tuple(seed for seed, acc in enumerate(accs) if acc is None)
+        return metrics.Asked(fields["method"], tuple(range(len(accs))), failed, tuple(made))
+
+    return make
+
+
+def grouped(*asked):
+    return metrics.group([r for each in asked for r in each.records], asked=asked)
+
+
+def test_a_group_knows_which_seeds_it_lacks(asked):
+    whole, lacking = grouped(asked([0.5, 0.6], method="er"), asked([None, 0.6, 0.7], method="gem"))
+    assert (whole.asked, whole.failed, whole.complete) == ((0, 1), (), True)
+    assert (lacking.asked, lacking.failed, lacking.complete, lacking.seeds) == ((0, 1, 2), (0,), False, [1, 2])
+
+
+@pytest.mark.parametrize("left", [[None, None, 0.1], [None, 0.1, 0.1], [0.95, None, 0.99]])
+def test_a_method_that_lost_seeds_neither_leads_nor_ties_nor_stops_another_from_winning(left, asked):
+    er, finetune = asked([0.80, 0.82, 0.81], method="er"), asked([0.50, 0.53, 0.52], method="finetune")
+    assert metrics.standings(grouped(er, finetune, asked(left, method="gem")), "acc") == {"er": "best"}
+    assert metrics.standings(grouped(er, asked(left, method="gem")), "acc") == {}
+
+
+def test_seeds_that_were_asked_for_together_stay_together(asked):
+    """The same settings under another version of the code: another run, not a stand-in for seeds that failed."""
+    before, after = asked([0.5, None, 0.7], method="gem"), asked([0.6, 0.6, 0.8], method="gem")
+    first, second = grouped(before, after)
+    assert (first.label, first.records) == ("gem", before.records) and not first.complete
+    assert (second.label, second.records) == ("gem[run=2]", after.records) and second.complete
+
+
+def test_more_seeds_of_the_same_settings_are_one_group(runs):
+    made = runs([0.5, 0.6, 0.7])
+    parts = [metrics.Asked("gem", (0, 1), (), tuple(made[:2])), metrics.Asked("gem", (2,), (), tuple(made[2:]))]
+    (found,) = metrics.group(made, asked=parts)
+    assert found.asked == (0, 1, 2) and found.complete
+
+
+def test_what_has_no_record_at_all_is_unfinished_in_the_summary(asked):
+    er, gem = asked([0.8, 0.9, 0.7], method="er"), asked([None, None], method="gem")
+    found = metrics.summarise(er.records, [er, gem])
+    assert list(found["methods"]) == ["er"]
+    assert found["unfinished"] == [{"label": "gem", "asked": 2, "failed": [0, 1]}]
 
 
 def test_scenarios_and_streams_are_arenas_of_their_own(runs, record):

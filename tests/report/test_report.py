@@ -204,6 +204,32 @@ def test_curves_are_means_over_the_tasks_seen_so_far(fake):
     np.testing.assert_allclose(first.y, np.mean([r.R[:, 0] for r in runs], axis=0))
 
 
+def test_a_point_on_which_all_seeds_agree_leaves_the_band_of_the_others(fake):
+    runs = [fake("gem", seed=s) for s in range(3)]
+    runs = [dataclasses.replace(r, R=np.vstack([[1.0, 0, 0, 0, 0], r.R[1:]])) for r in runs]
+    arenas = metrics.arenas(metrics.group(runs))
+    band, line = plots.first_task(arenas[0], plots.styles(arenas)).data
+    assert band.y[0] == band.y[-1] == line.y[0] == 1.0
+    assert all(high > low for high, low in zip(band.y[1:5], band.y[-2:4:-1], strict=True))
+    same = [dataclasses.replace(r, R=np.ones((5, 5))) for r in runs]
+    arenas = metrics.arenas(metrics.group(same))
+    assert [trace.fill for trace in plots.first_task(arenas[0], plots.styles(arenas)).data] == [None]
+
+
+def test_a_number_on_which_all_seeds_agree_stands_alone(fake):
+    runs = [fake(m, seed=s) for m in ("gem", "finetune") for s in range(3)]
+    runs = [dataclasses.replace(r, R=np.tile([0.5 + 0.1 * r.seed] * 5, (5, 1))) for r in runs]
+    (arena,) = table.arenas_of(runs)
+    for row in table.rows(arena, ["acc", "bwt"]):
+        assert row.cells["bwt"].text == "0.000" and " ± " in row.cells["acc"].text
+    text = report.text(runs)
+    assert re.search(r"gem .* 0\.600 ± 0\.248 tie +0\.000 tie +0\.000 tie ", text)
+    assert "± is a 95% interval over seeds, absent where they agree" in text
+    for figure in Page(report.html(runs)).figures:
+        json.dumps(figure, allow_nan=False)
+    assert "0.600 $\\pm$ 0.248" in report.latex(runs)
+
+
 def test_a_method_looks_the_same_in_every_arena(records):
     arenas = metrics.arenas(metrics.group(records))
     style = plots.styles(arenas)
@@ -240,9 +266,11 @@ def test_settings_shared_by_all_are_written_once_with_who_chose_them(fake):
 def test_the_text_table_has_a_line_per_label(records):
     text = report.text(records)
     lines = text.splitlines()
-    assert lines[0].split() == ["label", "scenario", "task", "label", "ACC", "BWT", "forgetting", "memory", "training"]
+    assert lines[0].split() == [
+        "label", "scenario", "task", "label", "seeds", "ACC", "BWT", "forgetting", "memory", "training"
+    ]  # fmt: skip
     (gem,) = [line for line in lines if line.startswith("gem/task")]
-    assert re.search(r"gem/task\s+task\s+given\s+0\.\d{3} ± 0\.\d{3} tie\s+−0\.\d{3} ± ", gem)
+    assert re.search(r"gem/task\s+task\s+given\s+3/3\s+0\.\d{3} ± 0\.\d{3} tie\s+−0\.\d{3} ± ", gem)
     assert "iid/class, iid/task: saw all tasks at once" in text
     assert max(map(len, lines)) <= 130
 
@@ -253,7 +281,7 @@ def test_the_latex_table_escapes_and_balances(fake):
     )
     assert r"a\_b\%\&\textbackslash{}\{\$\textasciicircum{}\textasciitilde{}\textless{}\#" in text
     body = [line for line in text.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
-    assert {len(re.findall(r"(?<!\\)&", line)) for line in body} == {7}
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in body} == {8}
     assert r"\toprule" in text and r"\bottomrule" in text and r"$\pm$" in text
     text.replace("−", "").encode("ascii")
 
@@ -272,6 +300,48 @@ def test_failed_runs_are_told(fake):
     assert "Failed runs" in page.text and f"ewc-s0-ab12 the loss became inf {EVIL}" in page.text
     assert len(page.scripts) == 2
     assert "Failed runs" not in report.html([fake("gem")])
+
+
+def asked_for(records, title="gem", seeds=3):
+    """Seeds that were asked for, of which only these records finished."""
+    failed = tuple(seed for seed in range(seeds) if seed not in [r.seed for r in records])
+    return metrics.Asked(title, tuple(range(seeds)), failed, tuple(records))
+
+
+def by_method(fake, methods, lacking=(), lost=2):
+    return [asked_for([fake(m, seed=s) for s in range(lost if m in lacking else 0, 3)], m) for m in methods]
+
+
+def drawn(asked):
+    records = [record for each in asked for record in each.records]
+    return Page(report.html(records, asked=asked)).text
+
+
+def test_the_first_sentence_is_about_those_that_finished_all_their_seeds(fake):
+    text = drawn(by_method(fake, ["er", "finetune", "gem"], lacking=["gem"]))
+    assert "er has the highest ACC of those that finished all their seeds, ahead of every other (3 seeds" in text
+    assert "gem not ranked class task label hidden 1/3 0." in text and "er class task label hidden 3/3 best 0." in text
+    assert "gem: 1 of 3 seeds finished, not ranked." in text and "· class · 1 of 3 seeds finished" in text
+    text = drawn(by_method(fake, ["er", "finetune", "gem"]))
+    assert "the highest ACC" in text and "finished all their seeds" not in text and "not ranked" not in text
+
+
+def test_the_first_sentence_ranks_nobody_where_fewer_than_two_finished_all_their_seeds(fake):
+    for lacking in (["gem"], ["gem", "er"]):
+        text = drawn(by_method(fake, ["er", "gem", "iid"], lacking))
+        assert "Fewer than two labels finished all their seeds, so nobody is ranked." in text
+        assert "highest ACC" not in text and " tie " not in text and " best " not in text
+    one_left = drawn(by_method(fake, ["er", "gem"], ["gem", "er"]))
+    assert "Fewer than two labels" in one_left and "One seed" not in one_left
+
+
+def test_what_was_asked_for_in_vain_is_told_whatever_it_is_called(fake):
+    er, gem = by_method(fake, ["er", "gem"], ["gem"], lost=3)
+    gem = dataclasses.replace(gem, title=EVIL)
+    text = report.html(er.records, asked=[er, gem])
+    assert f"{EVIL}: 0 of 3 seeds finished, not ranked." in Page(text).text and EVIL not in text
+    assert f"{EVIL}: 0 of 3 seeds finished, not ranked." in report.text(er.records, [er, gem])
+    assert r"\textless{}script\textgreater{}" in report.latex(er.records, [er, gem])
 
 
 def test_names_replace_labels_where_they_tell_the_groups_apart(fake):

@@ -21,22 +21,25 @@ def audit(
     They say which conditions of an honest evaluation each result met, as measured in its runs.
     """
     from holdfast.api import Comparison
-    from holdfast.metrics import group
     from holdfast.report import words
     from holdfast.report.card import lines, tally
 
-    groups = group(Comparison.read(folder).records)
+    found = Comparison.read(folder)
+    groups = found.groups()
     if json:
         print_json({"schema": 1, "cards": {g.label: _card(g) for g in groups}})
         return
     for i, each in enumerate(groups):
         if i:
             print()
-        found = lines(each)
+        card = lines(each)
         seeds = f"seed{'s' if len(each.seeds) > 1 else ''} {', '.join(map(str, each.seeds))}"
+        seeds += "" if each.complete else f"; {words.finished(len(each.seeds), len(each.asked))}"
         print(f"{each.label} ({each.scenario} scenario, task label {words.label_given(each)}; {seeds})")
-        print_table(["condition", "measured", "", "note"], [[c.label, c.value, c.met, c.note] for c in found])
-        print(tally(found))
+        print_table(["condition", "measured", "", "note"], [[c.label, c.value, c.met, c.note] for c in card])
+        print(tally(card))
+    for asked in (each for each in found.asked() if not each.records):
+        print(f"\n{asked.title}: {words.finished(0, len(asked.seeds))}, so there is no card.")
 
 
 def _card(group: Group) -> dict[str, Any]:
@@ -47,6 +50,8 @@ def _card(group: Group) -> dict[str, Any]:
         "scenario": group.scenario,
         "task_label_given": group.task_label_given,
         "seeds": group.seeds,
+        "asked": len(group.asked),
+        "failed": list(group.failed),
         "lines": {key: _line([record.card.get(key, {}) for record in group.records]) for key in keys},
     }
 

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast import report
+from holdfast.api import Comparison
 from holdfast.cli.experiment import collected
 from holdfast.cli.folder import unwritable
 from holdfast.errors import BadInput
 from holdfast.report import export
-from holdfast.sweeps import read_records
 from holdfast.sweeps.store import write_bytes
 from holdfast.types import Record
 
@@ -31,15 +30,15 @@ class Wanted:
 def perform_export(folder: Path, wanted: Wanted) -> None:
     """Everything from the options to the file; nothing is written unless all of it can be done."""
     faults = _faults(wanted)
-    records: list[Record] = []
+    found = Comparison(())
     with collected(faults):
-        records = read_records(folder)
+        found = Comparison.read(folder)
     if faults:
         raise BadInput(*faults)
     if wanted.logdir is not None:
-        _write_events(records, Path(wanted.logdir))
+        _write_events(found.records, Path(wanted.logdir))
         return
-    content = _content(records, wanted)
+    content = _content(found, wanted)
     if wanted.out is None:
         print(content.decode(), end="")
     else:
@@ -68,14 +67,14 @@ def _faults(wanted: Wanted) -> list[str]:
     return found
 
 
-def _content(records: list[Record], wanted: Wanted) -> bytes:
+def _content(found: Comparison, wanted: Wanted) -> bytes:
     rows: export.Rows = "scores" if wanted.scores else "runs"
     if wanted.formats == ["parquet"]:
-        return export.parquet(records, rows)
-    return (report.latex(records) if wanted.formats == ["latex"] else export.csv(records, rows)).encode()
+        return export.parquet(found.records, rows)
+    return (found.latex() if wanted.formats == ["latex"] else export.csv(found.records, rows)).encode()
 
 
-def _write_events(records: list[Record], logdir: Path) -> None:
+def _write_events(records: Sequence[Record], logdir: Path) -> None:
     """Whole or not at all, as everything that is written."""
     logdir.absolute().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=logdir.absolute().parent, prefix=f".{logdir.name}.") as part:

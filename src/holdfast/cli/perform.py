@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast import report
 from holdfast.api import Comparison, run_cells
 from holdfast.cli import folder
 from holdfast.cli.experiment import Asked, Execution, cells_of
@@ -46,7 +45,7 @@ def said(comparison: Comparison | None, home: Path, output: Output) -> int:
     if output.json:
         print_json(comparison.summary())
     elif comparison.records and not output.quiet:
-        print(report.text(comparison.records))
+        print(comparison.text())
     complain(*(f"{failure.cell} failed: {failure.reason}" for failure in comparison.failures))
     if comparison.records and not output.quiet:
         output.announce(f"report: {(home / 'report.html').resolve()}")

@@ -73,19 +73,17 @@ def _canonical(name: str, train: Table, test: Table | None, seed: int) -> DataSe
         _check_counts(y, faults)
     if faults or x is None or y is None:
         raise BadInput(*faults)
+    values, y = np.unique(y, return_inverse=True)  # labels 0..C-1 in the order of the given ones
+    classes = tuple(train.names[v] for v in values) if train.names else tuple(map(str, values))
     if x_test is None or y_test is None:
+        fingerprint = fingerprint_of(x, y, x[:0], y[:0], classes)  # of what was given; the seed says how it is split
         rows, rows_test = split_rows(y, seed)
         x, y, x_test, y_test = x[rows], y[rows], x[rows_test], y[rows_test]
-    return _numbered(name, Arrays(x, y, x_test, y_test, train.names or ()))
-
-
-def _numbered(name: str, given: Arrays) -> DataSet:
-    """Labels 0..C-1 in the order of the given labels; all memory is the data set's own."""
-    values, y = np.unique(given.y, return_inverse=True)
-    classes = tuple(given.classes[v] for v in values) if given.classes else tuple(map(str, values))
-    x, x_test = np.array(given.x, order="C"), np.array(given.x_test, order="C")
-    made = Arrays(x, y, x_test, np.searchsorted(values, given.y_test), classes)
-    return as_tensors(name, made, fingerprint_of(*made))
+    else:
+        y_test = np.searchsorted(values, y_test)
+        fingerprint = fingerprint_of(x, y, x_test, y_test, classes)
+    x, x_test = np.array(x, order="C"), np.array(x_test, order="C")  # all memory is the data set's own
+    return as_tensors(name, Arrays(x, y, x_test, y_test, classes), fingerprint)
 
 
 def _examples(given: Any, word: str, faults: list[str]) -> np.ndarray | None:

@@ -2,7 +2,7 @@
 
 from holdfast.metrics import panels, study
 from holdfast.metrics.examples import Examples, compare_examples, rescore
-from holdfast.metrics.groups import Group, arenas, group
+from holdfast.metrics.groups import Asked, Group, arenas, group
 from holdfast.metrics.scores import (
     METRICS,
     Metric,
@@ -21,6 +21,7 @@ from holdfast.metrics.tables import frame, runs, scores
 
 __all__ = [
     "METRICS",
+    "Asked",
     "Examples",
     "Group",
     "Interval",

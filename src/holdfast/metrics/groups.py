@@ -16,12 +16,24 @@ NO_CONDITION = ("seed", "parameters")  # a network may grow differently with eac
 FIXED = ("given", "default")  # settings chosen otherwise are results of a run, and may differ between its seeds
 
 
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Runs that were asked for, which differ only in their seed, and what became of them."""
+
+    title: str  # what they are called where no record gives them a label
+    seeds: tuple[int, ...]
+    failed: tuple[int, ...]  # of these seeds; one that neither failed nor has a record was not run yet
+    records: tuple[Record, ...]
+
+
 @dataclass(frozen=True)
 class Group:
     """The runs of one method under one set of conditions, one record per seed, in order of seeds."""
 
     label: str  # unique in its list
     records: tuple[Record, ...]
+    asked: tuple[int, ...]  # seeds that were asked for, finished or not
+    failed: tuple[int, ...]  # those of them that went wrong
 
     @property
     def first(self) -> Record:
@@ -30,6 +42,11 @@ class Group:
     @property
     def seeds(self) -> list[int]:
         return [record.seed for record in self.records]
+
+    @property
+    def complete(self) -> bool:
+        """Whether all its seeds finished. Those that did say little of a method that may diverge."""
+        return len(self.records) == len(self.asked)
 
     @property
     def scenario(self) -> str:
@@ -75,32 +92,67 @@ class Group:
         return [name for name in METRICS if name in present]
 
 
-def group(records: Iterable[Record], names: Sequence[str] = ()) -> list[Group]:
+def group(records: Iterable[Record], names: Sequence[str] = (), asked: Iterable[Asked] = ()) -> list[Group]:
     """Group records by everything but the seed, in order of appearance, and label the groups.
 
     A label is the method's name when that is unambiguous, else method/scenario, else method/net/scenario; settings
     that tell otherwise equal groups apart are appended, e.g. gem[memories=256]. A seed that comes again under the
     same conditions is another run (gem[run=2]), so that no seed counts twice. Where `names` gives every record a
-    label of its own and those tell the groups apart, they are taken instead.
+    label of its own and those tell the groups apart, they are taken instead. `asked` says which seeds there should
+    be; where it says nothing of a record, those there are.
     """
     together: dict[str, list[Record]] = defaultdict(list)
+    wanted: dict[str, dict[Asked, None]] = defaultdict(dict)
     conditions: dict[str, dict[str, Any]] = {}
-    runs: Counter[tuple[str, int]] = Counter()
+    runs = _Runs()
     given: dict[str, str] = {}
+    known = {record: each for each in asked for record in each.records}
     for i, record in enumerate(records):
         found = _conditions(record)
-        same = canonical(found)
-        runs[same, record.seed] += 1
-        if runs[same, record.seed] > 1:
-            found["run"] = runs[same, record.seed]
+        mine = known.get(record) or Asked(record.method, (record.seed,), (), (record,))
+        if (run := runs.number(canonical(found), mine, record.seed)) > 1:
+            found["run"] = run
         key = canonical(found)
         together[key].append(record)
+        wanted[key][mine] = None
         conditions[key] = found
         given.setdefault(key, names[i] if names else "")
-    labels = _labels({key: (rows[0], conditions[key]) for key, rows in together.items()})
+    readable = without_fingerprints(list(conditions.values()))
+    labels = _labels({key: (together[key][0], found) for key, found in zip(conditions, readable, strict=True)})
     if all(given.values()) and len(set(given.values())) == len(given):
         labels = given
-    return [Group(labels[key], tuple(sorted(rows, key=lambda r: r.seed))) for key, rows in together.items()]
+    return [_group(labels[key], rows, wanted[key]) for key, rows in together.items()]
+
+
+def _group(label: str, records: list[Record], asked: Iterable[Asked]) -> Group:
+    finished = {record.seed for record in records}
+    return Group(
+        label,
+        tuple(sorted(records, key=lambda record: record.seed)),
+        tuple(sorted({seed for each in asked for seed in each.seeds})),
+        tuple(sorted({seed for each in asked for seed in each.failed} - finished)),
+    )
+
+
+class _Runs:
+    """Numbers the runs under the same conditions, from 1: seeds that were asked for together stay together."""
+
+    def __init__(self) -> None:
+        self.taken: dict[str, list[set[int]]] = defaultdict(list)  # by conditions, the seeds of each run
+        self.times: Counter[tuple[Asked, int]] = Counter()
+        self.found: dict[tuple[str, Asked, int], int] = {}
+
+    def number(self, conditions: str, asked: Asked, seed: int) -> int:
+        self.times[asked, seed] += 1
+        key = (conditions, asked, self.times[asked, seed])
+        if key not in self.found:
+            taken, seeds = self.taken[conditions], set(asked.seeds)
+            free = next((i for i, others in enumerate(taken) if not others & seeds), len(taken))
+            if free == len(taken):
+                taken.append(set())
+            taken[free] |= seeds
+            self.found[key] = free + 1
+        return self.found[key]
 
 
 def arenas(groups: Iterable[Group]) -> list[list[Group]]:
@@ -178,6 +230,29 @@ def _labels_of_method(groups: Mapping[str, tuple[Record, dict[str, Any]]]) -> di
             if len(set(labels.values())) == len(labels):
                 return labels
     raise AssertionError("groups differ in no condition")
+
+
+def without_fingerprints(conditions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Conditions as people read them: data sets that share a name are numbered in the order they come.
+
+    >>> prints = {"a1": "arrays", "b2": "arrays", "c3": "digits"}
+    >>> without_fingerprints([{"stream.data": data, "stream.fingerprint": p} for p, data in prints.items()])
+    [{'stream.data': 'arrays 1'}, {'stream.data': 'arrays 2'}, {'stream.data': 'digits'}]
+    """
+    numbers: dict[str, dict[Any, int]] = defaultdict(dict)  # of a name's fingerprints
+    for found in conditions:
+        alike = numbers[str(found.get("stream.data"))]
+        alike.setdefault(found.get("stream.fingerprint"), len(alike) + 1)
+
+    def readable(found: Mapping[str, Any]) -> dict[str, Any]:
+        if "stream.data" not in found:
+            return dict(found)
+        name = str(found["stream.data"])
+        number = numbers[name][found.get("stream.fingerprint")]
+        rest = {name: value for name, value in found.items() if name != "stream.fingerprint"}
+        return rest | {"stream.data": f"{name} {number}" if len(numbers[name]) > 1 else name}
+
+    return [readable(found) for found in conditions]
 
 
 def telling(alike: list[dict[str, str]], apart_by: Callable[[str], bool]) -> list[str]:

@@ -10,11 +10,12 @@ import numpy as np
 from scipy.stats import t as student
 
 from holdfast.errors import BadInput
-from holdfast.metrics.groups import Group, group
+from holdfast.metrics.groups import Asked, Group, group
 from holdfast.metrics.scores import METRICS
 from holdfast.types import Record
 
 CONFIDENCE = 0.95
+DUST = 1e-12  # what rounding leaves of equal numbers, as a share of them or, below 1, as it is
 
 
 class Interval(NamedTuple):
@@ -33,17 +34,18 @@ class Interval(NamedTuple):
 def interval(values: Sequence[float | None]) -> Interval:
     """Mean and Student's 95% interval over seeds: x̄ ± t(0.975, n−1) · s/√n.
 
-    One value has no interval. A missing value leaves all three undefined: a mean over the seeds that happened to
-    have a number would not be comparable.
+    One value has no interval, nor have values that are all the same: they do not say how much others would vary. A
+    missing value leaves all three undefined: a mean over the seeds that happened to have a number would not be
+    comparable.
 
-    >>> interval([0.5])
-    Interval(mean=0.5, low=None, high=None)
+    >>> interval([0.5]), interval([0.25, 0.25])
+    (Interval(mean=0.5, low=None, high=None), Interval(mean=0.25, low=None, high=None))
     """
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
         return Interval(None, None, None)
     n, mean = len(known), float(np.mean(known))
-    if n == 1:
+    if max(known) - min(known) <= DUST * max(1.0, abs(mean)):
         return Interval(mean, None, None)
     half = float(student.ppf((1 + CONFIDENCE) / 2, n - 1) * np.std(known, ddof=1) / math.sqrt(n))
     return Interval(mean, mean - half, mean + half)
@@ -76,12 +78,13 @@ def standings(groups: Sequence[Group], metric: str) -> dict[str, Literal["best",
     """Which labels lead in a metric, among groups of one arena.
 
     'best' is a winner over every other; otherwise the leader and all that cannot be told from it are 'tie'. Pairs
-    are formed over common seeds. Nobody leads with one seed or without a rival, and a learner that saw all tasks
-    at once (the i.i.d. upper bound) is no rival.
+    are formed over common seeds. Nobody leads with one seed or without a rival. A learner that saw all tasks at once
+    (the i.i.d. upper bound) is no rival, nor is one that lacks seeds: those that failed might have changed its mean.
     """
     larger = METRICS[metric].larger_is_better
-    means = {g.label: mean for g in groups if not g.mixed and (mean := interval(g.values(metric)).mean) is not None}
-    rivals = {g.label: g.by_seed for g in groups if g.label in means}
+    able = [g for g in groups if g.complete and not g.mixed]
+    means = {g.label: mean for g in able if (mean := interval(g.values(metric)).mean) is not None}
+    rivals = {g.label: g.by_seed for g in able if g.label in means}
     if len(rivals) < 2 or max(len(seeds) for seeds in rivals.values()) < 2:
         return {}
     leader = (max if larger else min)(means, key=lambda label: means[label])
@@ -94,9 +97,18 @@ def standings(groups: Sequence[Group], metric: str) -> dict[str, Literal["best",
     return dict.fromkeys([leader, *level], "tie") if level else {leader: "best"}
 
 
-def summarise(records: Iterable[Record]) -> dict[str, Any]:
-    """The content of summary.json: per label every metric with its interval and its values, in order of seeds."""
-    return {"schema": 1, "methods": {g.label: _entry(g) for g in group(records)}}
+def summarise(records: Iterable[Record], asked: Sequence[Asked] = ()) -> dict[str, Any]:
+    """The content of summary.json: per label every metric with its interval and its values, in order of seeds.
+
+    What was asked for and has no record at all is `unfinished`.
+    """
+    bare = [
+        {"label": each.title, "asked": len(each.seeds), "failed": list(each.failed)}
+        for each in asked
+        if not each.records
+    ]
+    methods = {g.label: _entry(g) for g in group(records, asked=asked)}
+    return {"schema": 1, "methods": methods, **({"unfinished": bare} if bare else {})}
 
 
 def _entry(g: Group) -> dict[str, Any]:
@@ -107,6 +119,8 @@ def _entry(g: Group) -> dict[str, Any]:
         "task_label_given": g.task_label_given,
         "net": g.net,
         "seeds": g.seeds,
+        "asked": len(g.asked),
+        "failed": list(g.failed),
     }
     for metric in g.metrics():
         values = g.values(metric)

@@ -9,7 +9,7 @@ from pathlib import Path
 from plotly.offline import get_plotlyjs
 
 from holdfast.disk import write_text
-from holdfast.metrics import Group, interval
+from holdfast.metrics import Asked, Group, interval
 from holdfast.report import card, page, parts, plots, settings, studies, table, words
 from holdfast.report import reproduction as reproduced
 from holdfast.report.reproduction import Reproduction
@@ -25,19 +25,21 @@ def html(
     *,
     names: Sequence[str] = (),
     failures: Mapping[str, str] | None = None,
+    asked: Sequence[Asked] = (),
     reproduction: Reproduction | None = None,
 ) -> str:
     """The report on these records as one self-contained page.
 
-    `names` are labels of the records' own, e.g. their places in a table; `failures` says why a cell failed.
+    `names` are labels of the records' own, e.g. their places in a table; `failures` says why a cell failed, `asked`
+    which seeds there should be.
     """
-    arenas = table.arenas_of(records, names) if records or reproduction is None else []  # a table without runs
+    arenas = table.arenas_of(records, names, asked) if records or reproduction is None else []  # a table without runs
     style = plots.styles(arenas)
     groups = [g for arena in arenas for g in arena]
     sections = [
         "" if reproduction is None else reproduced.section(reproduction),
         parts.section("Failed runs", "They are missing from all that follows.", _failed(failures or {})),
-        parts.section("Summary", "", [_summary(arena, style) for arena in arenas]),
+        parts.section("Summary", "", [*(_summary(arena, style) for arena in arenas), _notes(table.lacking([], asked))]),
         studies.section(groups, drawn=reproduction is None),  # a reproduction draws its own
         parts.section(
             "Accuracy over tasks",
@@ -78,18 +80,19 @@ def write(
     *,
     names: Sequence[str] = (),
     failures: Mapping[str, str] | None = None,
+    asked: Sequence[Asked] = (),
     reproduction: Reproduction | None = None,
 ) -> Path:
     """Write the report; a reader sees the old file or the new one, never half of it."""
     path = Path(path)
-    write_text(path, html(records, title, names=names, failures=failures, reproduction=reproduction))
+    write_text(path, html(records, title, names=names, failures=failures, asked=asked, reproduction=reproduction))
     return path
 
 
 def _header(groups: Sequence[Group]) -> str:
     firsts = [g.first for g in groups]
     scenarios = {g.scenario: f"{g.scenario} (task label {words.label_given(g)} at test)" for g in groups}
-    seeds = sorted({seed for g in groups for seed in g.seeds})
+    seeds = sorted({seed for g in groups for seed in g.asked})
     facts = {
         "Stream": words.all_described([g.conditions("stream") for g in groups]),
         "Scenario": list(scenarios.values()),
@@ -127,15 +130,19 @@ def _summary(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
     present = {metric for g in arena for metric in g.metrics()}
     columns = [metric for metric in COLUMNS if metric in present]
     rows = table.rows(arena, columns)
-    head = [("Label", ""), ("Scenario", ""), *((table.title(m), "number") for m in columns)]
+    head = [("Label", ""), ("Scenario", ""), ("Seeds", "number"), *((table.title(m), "number") for m in columns)]
     body = "".join(
-        f'<tr><th scope="row">{_name(row.group, style)}{_bound(row.group)}</th>'
+        f'<tr><th scope="row">{_name(row.group, style)}{_standing(row.group)}</th>'
         f'<td>{escape(row.group.scenario)} <span class="half">task label {words.label_given(row.group)}</span></td>'
-        + "".join(map(_cell, row.cells.values()))
-        + "</tr>"
+        f'<td class="number">{row.seeds}</td>' + "".join(map(_cell, row.cells.values())) + "</tr>"
         for row in rows
     )
-    return f'{_arena_title(arena)}<p class="finding">{_finding(rows)}</p>{parts.table("Summary", head, body)}'
+    found = f'<p class="finding">{_finding(rows)}</p>{parts.table("Summary", head, body, "summary")}'
+    return f"{_arena_title(arena)}{found}{_notes(table.lacking(arena))}"
+
+
+def _notes(notes: Sequence[str]) -> str:
+    return f'<ul class="notes">{"".join(f"<li>{escape(note)}</li>" for note in notes)}</ul>' if notes else ""
 
 
 def _cell(cell: table.Cell) -> str:
@@ -147,7 +154,10 @@ def _cell(cell: table.Cell) -> str:
 
 def _finding(rows: Sequence[table.Row]) -> str:
     """What the table says about accuracy, in a sentence."""
-    seeds = max(len(row.group.seeds) for row in rows)
+    whole = [row for row in rows if row.group.complete]
+    if len(whole) < len(rows) and sum(not row.group.mixed for row in whole) < 2:
+        return "Fewer than two labels finished all their seeds, so nobody is ranked."
+    seeds = max(len(row.group.seeds) for row in whole)
     if seeds < 2:
         return "One seed: there are no intervals, and nobody is called a winner."
     leaders = [row for row in rows if row.cells["acc"].mark]
@@ -155,11 +165,12 @@ def _finding(rows: Sequence[table.Row]) -> str:
     if not leaders:
         return f"{over[0].upper()}{over[1:]}."
     names = [f"<b>{escape(row.group.label)}</b>" for row in leaders]
+    highest = "the highest ACC" if len(whole) == len(rows) else "the highest ACC of those that finished all their seeds"
     if len(names) > 6:
-        return f"{', '.join(names[:5])} and {len(names) - 5} more tie for the highest ACC ({over})."
+        return f"{', '.join(names[:5])} and {len(names) - 5} more tie for {highest} ({over})."
     if len(names) == 1:
-        return f"{names[0]} has the highest ACC, ahead of every other ({over})."
-    return f"{', '.join(names[:-1])} and {names[-1]} tie for the highest ACC ({over})."
+        return f"{names[0]} has {highest}, ahead of every other ({over})."
+    return f"{', '.join(names[:-1])} and {names[-1]} tie for {highest} ({over})."
 
 
 def _drawn(arena: Sequence[Group]) -> tuple[list[Group], str]:
@@ -195,7 +206,8 @@ def _matrices(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
 
 def _numbers(g: Group) -> str:
     acc = table.rows([g], ["acc"])[0].cells["acc"].text
-    return f'<span class="aside">ACC {escape(acc)} · {escape(g.scenario)}</span>'
+    lacks = "" if g.complete else f" · {words.finished(len(g.seeds), len(g.asked))}"
+    return f'<span class="aside">ACC {escape(acc)} · {escape(g.scenario)}{lacks}</span>'
 
 
 def _scale() -> str:
@@ -277,12 +289,16 @@ def _name(g: Group, style: dict[str, plots.Style]) -> str:
     return f'<span class="label">{glyph} {escape(g.label).replace(",", ",<wbr>")}</span>'
 
 
-def _bound(g: Group) -> str:
+def _standing(g: Group) -> str:
+    """Why a label is not ranked, if it is not."""
+    if not g.complete:
+        lacks = words.finished(len(g.seeds), len(g.asked))
+        return f' <span class="mark bound" title="{lacks}">not ranked</span>'
     return ' <span class="mark bound" title="saw all tasks at once; not ranked">upper bound</span>' if g.mixed else ""
 
 
 def _legend(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
-    names = " ".join(f"<span>{_name(g, style)}{_bound(g)}</span>" for g in arena)
+    names = " ".join(f"<span>{_name(g, style)}{_standing(g)}</span>" for g in arena)
     return f'<p class="legend">{names}</p>'
 
 

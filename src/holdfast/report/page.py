@@ -79,6 +79,7 @@ tbody tr + tr > * { border-top: 1px solid var(--line); }
 tbody th { font-weight: 600; }
 .number { text-align: right; }
 .half { display: block; color: var(--quiet); font-size: .85em; font-weight: 400; line-height: 1.3; }
+.summary tbody th { min-width: 9.5rem; white-space: normal; }
 .dense th, .dense td { padding: .3rem .8rem; }
 .dense .half { display: inline; margin-left: .35em; }
 td.best { font-weight: 650; }

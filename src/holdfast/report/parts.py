@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 
 def section(title: str, lead: str, parts: Sequence[str], before: str = "") -> str:
+    parts = [part for part in parts if part]
     if not parts:
         return ""
     lead = f'<p class="lead">{escape(lead)}</p>' if lead else ""

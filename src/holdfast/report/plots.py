@@ -253,10 +253,11 @@ def task_ticks(tasks: int) -> list[int]:
 
 
 def add_band(figure: go.Figure, x: list[int], points: list[Interval], style: Style) -> None:
-    low = [p.low for p in points if p.low is not None]
-    high = [p.high for p in points if p.high is not None]
-    if len(low) < len(x):
+    """The intervals of all points; it has no width where the seeds agree, and there is none where they all do."""
+    if all(p.low is None for p in points):
         return
+    low = [p.mean if p.low is None else p.low for p in points]
+    high = [p.mean if p.high is None else p.high for p in points]
     figure.add_scatter(
         x=x + x[::-1],
         y=high + low[::-1],

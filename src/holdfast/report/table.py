@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.errors import BadInput
-from holdfast.metrics import METRICS, Group, Interval, arenas, group, interval, standings
+from holdfast.metrics import METRICS, Asked, Group, Interval, arenas, group, interval, standings
 from holdfast.report import words
 from holdfast.types import Record
 
@@ -32,18 +32,30 @@ class Row:
     group: Group
     cells: dict[str, Cell]
 
+    @property
+    def seeds(self) -> str:
+        """'1/3': those that finished, of those that were asked for."""
+        return f"{len(self.group.seeds)}/{len(self.group.asked)}"
 
-def arenas_of(records: Sequence[Record], names: Sequence[str] = ()) -> list[list[Group]]:
+
+def arenas_of(records: Sequence[Record], names: Sequence[str] = (), asked: Sequence[Asked] = ()) -> list[list[Group]]:
     """Records as arenas of groups; groups of different arenas are never ranked against each other."""
     if not records:
         raise BadInput("there are no records to report; run something first")
-    return arenas(group(records, names))
+    return arenas(group(records, names, asked))
 
 
 def rows(arena: Sequence[Group], metrics: Sequence[str]) -> list[Row]:
     """One row per label of an arena."""
     marks = {metric: standings(arena, metric) if metric in RANKED else {} for metric in metrics}
     return [Row(g, {m: Cell(m, interval(g.values(m)), marks[m].get(g.label, "")) for m in metrics}) for g in arena]
+
+
+def lacking(groups: Sequence[Group], asked: Sequence[Asked] = ()) -> list[str]:
+    """A sentence for each label that is not ranked because it lacks seeds, and for what was asked for in vain."""
+    some = [(g.label, len(g.seeds), len(g.asked)) for g in groups if not g.complete]
+    none = [(each.title, 0, len(each.seeds)) for each in asked if not each.records]
+    return [f"{label}: {words.finished(done, wanted)}, not ranked." for label, done, wanted in some + none]
 
 
 def title(metric: str) -> str:

@@ -4,36 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.metrics import Asked, Group
 from holdfast.report import table, words
 from holdfast.types import Record
 
 COLUMNS = ("acc", "bwt", "forgetting", "bytes", "train_seconds")
-HEADINGS = ("label", "scenario", "task label", "ACC", "BWT", "forgetting", "memory", "training")
+HEADINGS = ("label", "scenario", "task label", "seeds", "ACC", "BWT", "forgetting", "memory", "training")
 
 
-def text(records: Sequence[Record]) -> str:
-    """One line per label, a paragraph per stream and scenario; 'best' and 'tie' stand behind the numbers."""
-    found = table.arenas_of(records)
+def text(records: Sequence[Record], asked: Sequence[Asked] = ()) -> str:
+    """One line per label, a paragraph per stream and scenario; 'best' and 'tie' stand behind the numbers.
+
+    `asked` says which seeds there should be.
+    """
+    found = table.arenas_of(records, asked=asked)
+    groups = [g for arena in found for g in arena]
     lines: list[list[str]] = [list(HEADINGS)]
     breaks = {}  # line number -> what is written above it
     for arena in found:
         breaks[len(lines)] = words.described(arena[0].conditions("stream"))
         for row in table.rows(arena, COLUMNS):
             cells = [f"{cell.text} {cell.mark}".rstrip() for cell in row.cells.values()]
-            lines.append([row.group.label, row.group.scenario, words.label_given(row.group), *cells])
+            lines.append([row.group.label, row.group.scenario, words.label_given(row.group), row.seeds, *cells])
     widths = [max(len(line[i]) for line in lines) for i in range(len(HEADINGS))]
     drawn = []
     for i, line in enumerate(lines):
         if i in breaks:
             drawn += ["", breaks[i]]
         drawn.append("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-    bounds = [g.label for arena in found for g in arena if g.mixed]
-    if bounds:
-        drawn += ["", f"{', '.join(bounds)}: saw all tasks at once, an upper bound, not ranked."]
-    return "\n".join([*drawn, "", _note(records)])
+    bounds = [g.label for g in groups if g.mixed]
+    notes = [f"{', '.join(bounds)}: saw all tasks at once, an upper bound, not ranked."] if bounds else []
+    notes += table.lacking(groups, asked)
+    return "\n".join([*drawn, "", *notes, *([""] if notes else []), _note(groups)])
 
 
-def _note(records: Sequence[Record]) -> str:
-    if len({record.seed for record in records}) < 2:
+def _note(groups: Sequence[Group]) -> str:
+    if max(len(g.seeds) for g in groups) < 2:
         return "One seed: no intervals, and no winner."
-    return "± is a 95% interval over seeds; best: the paired difference to every other excludes 0; else tie."
+    return (
+        "± is a 95% interval over seeds, absent where they agree; "
+        "best: the paired difference to every other excludes 0; else tie."
+    )

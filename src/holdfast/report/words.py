@@ -73,6 +73,14 @@ def _digits(value: float) -> str:
     return (f"{value:.0f}" if abs(value) >= 99.95 else f"{value:.3g}").replace("-", MINUS)
 
 
+def finished(done: int, asked: int) -> str:
+    """
+    >>> finished(1, 3)
+    '1 of 3 seeds finished'
+    """
+    return f"{done} of {asked} seed{'s' if asked > 1 else ''} finished"
+
+
 def label_given(group: Group) -> str:
     """Whether the task label was given at test: the word that stands beside every scenario."""
     return "given" if group.task_label_given else "hidden"

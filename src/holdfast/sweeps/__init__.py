@@ -1,5 +1,6 @@
 """Cells, the executor that runs them, and the store that keeps them."""
 
+from holdfast.sweeps.asked import together
 from holdfast.sweeps.cell import Cell, NetLike, versions
 from holdfast.sweeps.choice import Choice, Grid, choose, trials
 from holdfast.sweeps.events import Event, Failure, Watcher
@@ -7,10 +8,19 @@ from holdfast.sweeps.executor import execute, read_failures
 from holdfast.sweeps.file import read_sweep
 from holdfast.sweeps.lock import locked
 from holdfast.sweeps.plan import Plan, gridded, plan
-from holdfast.sweeps.store import claim, claim_sweep, read_cells, read_record, read_records, write_record, write_text
+from holdfast.sweeps.store import (
+    claim,
+    claim_sweep,
+    read_cells,
+    read_experiment,
+    read_record,
+    read_records,
+    write_record,
+    write_text,
+)
 
 __all__ = [
     "Cell", "Choice", "Event", "Failure", "Grid", "NetLike", "Plan", "Watcher", "choose", "claim", "claim_sweep",
-    "execute", "gridded", "locked", "plan", "read_cells", "read_failures", "read_record", "read_records", "read_sweep",
-    "trials", "versions", "write_record", "write_text",
+    "execute", "gridded", "locked", "plan", "read_cells", "read_experiment", "read_failures", "read_record",
+    "read_records", "read_sweep", "together", "trials", "versions", "write_record", "write_text",
 ]  # fmt: skip

@@ -16,11 +16,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from holdfast.errors import BadInput
-from holdfast.metrics.groups import bracketed, canonical, telling
-from holdfast.protocols import name_of
+from holdfast.sweeps import asked
 from holdfast.sweeps.cell import Cell
 from holdfast.sweeps.events import Event, Failure, Watcher
 from holdfast.sweeps.store import cells_folder, read_experiment, write_text
@@ -177,23 +176,8 @@ def read_board(folder: Path) -> Snapshot:
 
 def titles(cells: Sequence[Cell]) -> list[str]:
     """'ewc[strength=10] seed 0': its title, or the method and what tells it from its other cells, and the seed."""
-    flat = [_flat(cell) for cell in cells]
-    texts = [{name: canonical(value) for name, value in found.items()} for found in flat]
-    names = [name_of(cell.method) for cell in cells]
-    apart = {
-        method: telling([text for text, name in zip(texts, names, strict=True) if name == method], lambda name: True)
-        for method in dict.fromkeys(names)
-    }
-    return [
-        f"{cell.title or method + bracketed(found, apart[method])} seed {cell.seed}"
-        for cell, method, found in zip(cells, names, flat, strict=True)
-    ]
-
-
-def _flat(cell: Cell) -> dict[str, Any]:
-    settings = cell.settings()
-    found = {f"{p}.{n}": v for p in ("net", "stream", "protocol") for n, v in settings[p].items()}
-    return found | {name: value for name, value in settings["method"].items() if name not in ("name", "source")}
+    found = asked.titles([cell.settings() for cell in cells])
+    return [f"{cell.title or title} seed {cell.seed}" for cell, title in zip(cells, found, strict=True)]
 
 
 def _at_rest(name: str, home: Path, title: str | None = None) -> Row:

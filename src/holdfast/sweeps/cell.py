@@ -54,8 +54,7 @@ class Cell:
     @functools.cached_property
     def hash(self) -> str:
         """Settings, code version and data fingerprint decide it."""
-        text = json.dumps({**self.settings(), "seed": self.seed}, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return hash_of(self.settings(), self.seed)
 
     def settings(self) -> dict[str, Any]:
         """All that decides the result but the seed, as JSON."""
@@ -164,6 +163,11 @@ def _maker(net: NetLike, info: StreamInfo) -> Callable[[], nn.Module]:
         return build_module(mine, info)
 
     return build
+
+
+def hash_of(settings: Mapping[str, Any], seed: int) -> str:
+    """Of a cell with these settings; JSON leaves it as it is, so that a folder's cells can be found from its runs."""
+    return hashlib.sha256(json.dumps({**settings, "seed": seed}, sort_keys=True).encode()).hexdigest()
 
 
 def _has_open_shape(net: NetLike) -> bool:

@@ -15,7 +15,7 @@ from holdfast.engine import Checkpoint
 from holdfast.errors import BadInput, NotKept, RunFailed
 from holdfast.sweeps.cell import Cell
 from holdfast.sweeps.events import Event, Failure, Watcher
-from holdfast.sweeps.store import read_record, write_record
+from holdfast.sweeps.store import cells_with, read_record, write_record
 from holdfast.sweeps.workers import in_processes
 from holdfast.types import Record
 
@@ -64,10 +64,8 @@ def begin(
 
 def read_failures(folder: Path) -> list[Failure]:
     """The cells of an output folder that failed and were not run again since."""
-    found = sorted(
-        path for path in (folder / "cells").glob("*/error.txt") if not (path.parent / "record.json").exists()
-    )
-    return [Failure(path.parent.name, path.read_text().strip().splitlines()[-1]) for path in found]
+    found = [cell for cell in cells_with(folder, "error.txt") if not (cell / "record.json").exists()]
+    return [Failure(cell.name, (cell / "error.txt").read_text().strip().splitlines()[-1]) for cell in found]
 
 
 def _here(runs: Sequence[Run], waiting: list[int], tell: Watcher) -> Generator[Event]:

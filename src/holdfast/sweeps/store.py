@@ -99,15 +99,20 @@ def read_records(folder: Path) -> list[Record]:
 
 def read_cells(folder: Path) -> dict[str, Record]:
     """The finished records by the names of their cells."""
-    experiment = read_experiment(folder)
-    order = {name: i for i, name in enumerate(experiment.get("cells", []))}
-    finished = sorted(path.parent for path in cells_folder(folder).glob("*/record.json"))
-    if "sweeps" in experiment or cells_folder(folder) != folder / "cells":  # others' cells are there, too
-        finished = [cell for cell in finished if cell.name in order]
+    finished = cells_with(folder, "record.json")
     if not finished:
         raise BadInput(f"{folder} has no finished cells yet")
-    in_order = sorted(finished, key=lambda cell: order.get(cell.name, len(order)))
-    return {cell.name: read_record(cell) for cell in in_order}
+    return {cell.name: read_record(cell) for cell in finished}
+
+
+def cells_with(folder: Path, file: str) -> list[Path]:
+    """The folders of its cells that have this file, in the experiment's order."""
+    experiment = read_experiment(folder)
+    order = {name: i for i, name in enumerate(experiment.get("cells", []))}
+    found = sorted(path.parent for path in cells_folder(folder).glob(f"*/{file}"))
+    if "sweeps" in experiment or cells_folder(folder) != folder / "cells":  # others' cells are there, too
+        found = [cell for cell in found if cell.name in order]
+    return sorted(found, key=lambda cell: order.get(cell.name, len(order)))
 
 
 def take_over(names: Iterable[str], source: Path, folder: Path) -> None:
