@@ -22,7 +22,7 @@ from holdfast.errors import BadInput, unknown
 
 T = TypeVar("T")
 
-FIXED = ("given", "default")  # who chooses a setting before anything is run; all others choose from data
+FIXED = ("given", "default")  # who chooses before anything is run; what others choose may differ between seeds
 
 
 @dataclass(frozen=True)

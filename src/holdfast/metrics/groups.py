@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import Any
 
 from holdfast.metrics.scores import METRICS, summary
+from holdfast.settings import FIXED
 from holdfast.types import Record
 
 NO_CONDITION = ("seed", "parameters")  # a network may grow differently with each seed
-FIXED = ("given", "default")  # settings chosen otherwise are results of a run, and may differ between its seeds
 
 
 @dataclass(frozen=True, eq=False)
