@@ -163,7 +163,7 @@ class ClassRing(Memory):
 
     def add(self, batch: Batch, rng: torch.Generator) -> None:
         self._append(batch)
-        newer_of_class = _rank_from_end(self.y)
+        newer_of_class = earlier_alike(self.y.flip(0)).flip(0)
         self._keep((newer_of_class < self.size).nonzero().flatten())
 
 
@@ -217,12 +217,15 @@ def _single_task(batch: Batch) -> int:
     return batch.task
 
 
-def _rank_from_end(y: Tensor) -> Tensor:
-    """How many later entries have the same label: 0 for the newest of its class."""
-    order = torch.argsort(y.flip(0), stable=True)  # newest first within each class
-    sorted_y = y.flip(0)[order]
-    starts = torch.cat([torch.tensor([True], device=y.device), sorted_y[1:] != sorted_y[:-1]])
-    begin = torch.where(starts, torch.arange(len(y), device=y.device), 0).cummax(0).values
-    rank = torch.empty_like(y)
-    rank[order] = torch.arange(len(y), device=y.device) - begin
-    return rank.flip(0)
+def earlier_alike(labels: Tensor) -> Tensor:
+    """(n,) how many earlier entries have the same label, from one sort: 0 for the first of each.
+
+    >>> earlier_alike(torch.tensor([7, 7, 3, 7, 3])).tolist()
+    [0, 1, 0, 2, 1]
+    """
+    order = torch.argsort(labels, stable=True)  # alike side by side, in their order
+    ordered, place = labels[order], torch.arange(len(labels), device=labels.device)
+    begins = torch.ones_like(labels, dtype=torch.bool)
+    begins[1:] = ordered[1:] != ordered[:-1]
+    begin = torch.where(begins, place, 0).cummax(0).values  # where the entry's label begins
+    return torch.empty_like(order).index_copy_(0, order, place - begin)
