@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -99,3 +100,72 @@ def test_every_exemplar_of_a_class_may_be_drawn():
     drawn = [learner._one_per_class() for _ in range(100)]
     assert all(sorted(learner.y[rows].tolist()) == [1, 3] for rows in drawn)
     assert torch.cat(drawn).unique().tolist() == [0, 1, 2, 3, 4]
+
+
+def outputs(learner, x):
+    """The features: what the network says, as NumPy has it."""
+    return learner.net(x).detach().double().numpy()
+
+
+def herded(features, n):
+    """Places in the order in which they bring the mean of the chosen nearest to the mean of all, by trying each."""
+    chosen = []
+    for _ in range(n):
+        free = [i for i in range(len(features)) if i not in chosen]
+        gaps = [np.linalg.norm(features.mean(0) - features[[*chosen, i]].mean(0)) for i in free]
+        chosen.append(free[int(np.argmin(gaps))])
+    return chosen
+
+
+def test_exemplars_are_herded_in_the_features_that_classify():
+    stream = hf.stream("split", scenario="class")
+    learner = started(stream.info, memories=40)
+    learn(learner, stream.tasks[0])
+    x, y = stream.tasks[0].train.x(), stream.tasks[0].train.y
+    for c in stream.tasks[0].classes:
+        expected = x[y == c][herded(outputs(learner, x[y == c]), 20)]
+        assert torch.equal(learner.x[learner.y == c], expected)
+
+
+@pytest.mark.parametrize("name", ["split", "permuted"])
+def test_the_nearest_mean_of_exemplars_answers(name):
+    stream = hf.stream(name, tasks=2)
+    learner = started(stream.info, memories=40)
+    for task in stream.tasks:
+        learn(learner, task)
+    x, y = stream.tasks[0].test.x(), learner.y.numpy()
+    known, features, kept = np.unique(y), outputs(learner, x), outputs(learner, learner.x)
+    gaps = np.stack([np.linalg.norm(features - kept[y == c].mean(0), axis=1) for c in known], 1)
+    answers = learner.predict(x, None)
+    assert answers.argmax(1).tolist() == known[gaps.argmin(1)].tolist()
+    np.testing.assert_allclose(answers[:, known].numpy(), -gaps, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("scenario", ["class", "task"])
+def test_the_loss_holds_every_past_head_to_what_it_said(scenario):
+    """One exemplar per class, so that the draw is certain; the network has moved since the targets were taken."""
+    stream = hf.stream("split", tasks=3, order=tuple(range(6)), scenario=scenario)
+    learner = started(stream.info, memories=6, strength=1.5)
+    for task in stream.tasks[:2]:
+        learn(learner, task)
+    assert learner.y.tolist() == [0, 1, 2, 3]
+    x, y, old = learner.x, learner.y, learner.net(learner.x).detach()
+    train = stream.tasks[2].train
+    before, batch = (Batch(train.x(rows), train.y[rows], 2) for rows in torch.arange(20).split(10))
+    learner.observe(before)
+    theta = learner.net.theta.detach().clone().requires_grad_()
+
+    def say(x):
+        return torch.func.functional_call(learner.net.module, learner.net.unflatten(theta), (x,))
+
+    heads = [[0, 1], [2, 3]] if scenario == "task" else [[0, 1, 2, 3]]
+    mine = [4, 5] if scenario == "task" else list(range(10))
+    loss = -say(batch.x)[:, mine].log_softmax(-1)[range(10), [mine.index(c) for c in batch.y]].mean()
+    for head in heads:
+        of = torch.isin(y, torch.tensor(head))
+        p, q = old[of][:, head].softmax(-1), say(x[of])[:, head].softmax(-1)
+        loss = loss + 1.5 * (p * (p.log() - q.log())).sum(-1).mean()
+    (expected,) = torch.autograd.grad(loss, theta)
+    said = learner.observe(batch)
+    assert said.item() == pytest.approx(loss.item(), rel=1e-5)
+    torch.testing.assert_close(learner.net.theta.detach(), theta.detach() - 0.1 * expected, rtol=1e-4, atol=1e-6)

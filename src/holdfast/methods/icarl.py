@@ -28,10 +28,14 @@ class ICaRL(Learner):
         ŷ(x) = argmin_c ‖f(x) − μ_c‖,   μ_c the mean feature of class c's exemplars
         L(θ) = CE(θ) + λ · Σ_k KL(softmax(z°_k) ‖ softmax(z_k))
 
-    Exemplars are herded: each next one brings the mean of those chosen nearest to the class mean. z are the outputs
-    of head k (a past task's classes, or all past classes where the task is hidden) on one random exemplar per class,
-    z° the same as they were when the last task ended. `memories` bounds all exemplars: every class of every task has a
-    set, all sets are cut to the same size, keeping the first herded, and μ_c is over all sets of class c.
+    Exemplars are herded: each next one brings the mean of those chosen nearest to the class mean. Herding and answering
+    take the outputs as they are, as paper 002's authors do; Rebuffi et al. scale features and means to length 1. On
+    split digits (10 seeds, 100 and 500 memories, one pass and five) that reads ACC .598 in place of .578 in the class
+    scenario and .952 in place of .960 in the task scenario, which is paper 002's: no reason to depart from it.
+
+    z are the outputs of head k (a past task's classes, or all past classes where the task is hidden) on one random
+    exemplar per class, z° the same as they were when the last task ended. `memories` bounds all exemplars: every class
+    of every task has a set, all sets are cut to the same size, keeping the first herded, and μ_c is over all sets.
 
     >>> import holdfast as hf
     >>> stream = hf.stream("split", tasks=2, examples=60, scenario="task")
@@ -113,7 +117,7 @@ class ICaRL(Learner):
     def _herd(self, train: Lease, c: int, n: int) -> Tensor:
         """n rows of class c, greedily: argmin_x ‖μ − (f(x) + Σ chosen f) / k‖ (Rebuffi et al., Alg. 4)."""
         rows = (train.y == c).nonzero().flatten()
-        features = F.normalize(self._features(train.take(rows.cpu()).x), dim=-1)
+        features = self._features(train.take(rows.cpu()).x)
         mean, total = features.mean(0), torch.zeros_like(features[0])
         free = torch.zeros(len(rows), device=rows.device)
         chosen: list[int] = []
