@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -153,6 +155,33 @@ def test_lwf_pulls_towards_the_old_outputs_of_every_past_head(stream):
     before = learner.net.theta.detach().clone()
     learner.observe(batch)
     torch.testing.assert_close(before - 0.1 * expected, learner.net.theta.detach(), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("scenario", ["class", "task"])
+def test_lwf_learns_which_outputs_to_keep_from_the_labels(scenario):
+    """As an estimator does, to which the classes of a task are told by its data only."""
+    stream = hf.stream("split", scenario=scenario)
+    learner = started("lwf", replace(stream, info=replace(stream.info, task_classes=(tuple(range(10)),))))
+    for task in stream.tasks[:2]:
+        learner.finish(Lease(task.t, task.train, task.val))
+    kept = [head.nonzero().flatten().tolist() for head in learner.heads]
+    assert kept == ([[0, 1, 2, 3]] if scenario == "class" else [[0, 1], [2, 3]])
+
+
+@pytest.mark.parametrize("name", [n for n in methods.names() if n != "joint"])
+def test_more_tasks_than_were_announced_may_come(name):
+    """`info` may list one task of all classes, as an estimator's does: what is needed is in what is shown."""
+    stream = hf.stream("split", tasks=3, order=tuple(range(6)))
+    known = replace(stream, info=replace(stream.info, task_classes=(tuple(range(10)),)))
+    rules = [{"rule": rule, "memories": 10} for rule in ("reservoir", "class ring", "task ring")]
+    for settings in {"er": rules, "gem": [{"total": 1}, {}], "icarl": [{"memories": 10}]}.get(name, [{}]):
+        learner = started(name, known, **settings)
+        for task in stream.tasks:
+            learner.begin(Lease(task.t, task.train, task.val))
+            show(learner, task)
+            finish(learner, task)
+            learner.ready()
+        assert learner.predict(task.test.x(), 2).isfinite().all()
 
 
 def test_er_steps_on_the_union_of_batch_and_memory(stream):
