@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from holdfast.engine import ClassRing, Reservoir, TaskRing
+from holdfast.engine.memory import earlier_alike
 from holdfast.types import Batch
 
 RNG = torch.Generator()
@@ -225,3 +226,39 @@ def test_a_memory_is_a_copy_of_what_it_was_given(make):
     batch.y.fill_(-1)
     assert numbers(memory.all()) == [0, 1, 2]
     assert memory.y.tolist() == [0, 1, 2]
+
+
+def elsewhere(n, task):
+    """Rows on a device that is not the CPU, as an accelerator's are: indices from the CPU are refused there."""
+    return Batch(torch.empty(n, 2, device="meta"), torch.empty(n, dtype=torch.long, device="meta"), task)
+
+
+@pytest.mark.parametrize("total", [None, 8])
+def test_a_task_ring_past_its_wrap_around_stays_on_the_device_of_its_rows(total):
+    ring = TaskRing(4, total)
+    for task, n in [(0, 3), (0, 3), (0, 9), (1, 3), (1, 6), (2, 1)]:
+        ring.add(elsewhere(n, task), RNG)
+    assert all(column.is_meta for column in (*ring.room, *ring.draw(3, RNG).__dict__.values()))
+    assert all(column.is_meta for block in ring.past() for column in block)
+    drawn = ring.draw_past(5, RNG)
+    assert drawn.x.is_meta and len(ring) == {None: 9, 8: 5}[total]
+
+
+def test_a_full_reservoir_stays_on_the_device_of_its_rows():
+    memory = Reservoir(4)
+    for _ in range(5):
+        memory.add(elsewhere(3, 0), RNG)
+    assert all(column.is_meta for column in (*memory.room, *memory.draw(9, RNG).__dict__.values()))
+
+
+def test_ranks_within_a_class_are_found_on_the_device_of_the_labels():
+    """All of a class ring that does not depend on the labels' values, which this device has not."""
+    assert earlier_alike(elsewhere(5, 0).y).is_meta
+
+
+def test_a_fixed_total_holds_for_more_tasks_than_it_has_rows():
+    ring = TaskRing(0, total=3)
+    feed(ring, [(2, task) for task in range(5)])
+    assert ring.tasks() == [2, 3, 4]  # the oldest go
+    assert len(ring) == 3
+    assert [tasks.tolist() for _, _, tasks in ring.past()] == [[2, 3]]

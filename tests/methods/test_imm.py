@@ -67,6 +67,42 @@ def test_the_mode_weighs_them_by_importance(stream):
     np.testing.assert_allclose(learner.net.theta.detach().numpy(), expected, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("merge", ["mean", "mode"])
+def test_every_merge_on_offer_is_the_one_written_out_after_each_of_three_tasks(stream, merge):
+    """Shares 0.7 and 0.3 of the first two tasks, then (1 − α) of both and α of the third, for each curve offered."""
+    learner, kept, offered = started(stream, merge=merge, alpha=0.3, samples=40), [], []
+    for task in stream.tasks:
+        own, _ = learn(learner, task)
+        kept.append((own, learner.own_importance.double().numpy()))
+        shares = {1: [1.0], 2: [0.4, 0.6], 3: [0.4 * 0.7, 0.4 * 0.3, 0.6]}[len(kept)]
+        for name in learner.merges():
+            learner.blend(0.6, name)
+            weights = [a * (F if name == "mode" else 1) for a, (_, F) in zip(shares, kept, strict=True)]
+            expected = sum(w * own for w, (own, _) in zip(weights, kept, strict=True)) / sum(weights)
+            np.testing.assert_allclose(learner.net.theta.detach().numpy(), expected, rtol=1e-3, atol=1e-5)
+        offered.append(learner.merges())
+    assert offered == [["mean"]] * 3 if merge == "mean" else [["mean", "mode"]] * 2 + [["mode"]]
+
+
+def test_a_merge_that_what_is_kept_does_not_have_is_refused(stream):
+    learner = started(stream, merge="mode", samples=20)
+    for task in stream.tasks:
+        learn(learner, task)
+    with pytest.raises(hf.BadInput, match="merge 'mean' of method 'imm' is not to be had of 3 tasks merged by mode"):
+        learner.blend(0.5, "mean")
+
+
+def test_a_study_of_three_parts_draws_the_merges_that_are_there_after_the_last():
+    stream = hf.stream("slt", parts="d4-3-3", val=0.2, examples=40)
+    few = {"layers": (1,), "sizes": (8,), "steps": 10, "alphas": 2}
+    record = hf.run(hf.method("imm", merge="mode"), stream, protocol=hf.protocol("application", **few))
+    offered = {(row["after_task"], row["merge"]) for row in record.study["blends"]}
+    assert offered == {(1, "mean"), (1, "mode"), (2, "mode")}
+    panel = hf.panels.panel("d4-3-3", [record])
+    assert [c.name for c in panel.curves if c.over == "alpha"] == ["D1 ∪ D2 ∪ D3, mode merge"]
+    assert [mark.curve for mark in panel.marks] == ["", "D1 ∪ D2 ∪ D3, mode merge"]
+
+
 def test_paper_003s_importances_are_sums_of_squared_mean_gradients(stream):
     learner = started(stream, merge="mode", samples=120, emulate="batch sums")
     task = stream.tasks[0]

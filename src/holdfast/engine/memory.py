@@ -78,9 +78,12 @@ class Memory(Plain):
 
     def _keep(self, index: Tensor) -> None:
         x, y, task = self._filled()
+        index = index.to(y.device)
         self.room, self.rows = (x[index], y[index], task[index]), len(index)
 
     def _write(self, slots: Tensor, batch: Batch, index: Tensor) -> None:
+        """These of the batch's examples go into these rows. Indices are made on the CPU, where the dice are."""
+        slots, index = slots.to(self.y.device), index.to(batch.y.device)
         for kept, offered in zip(self.room, (batch.x, batch.y, _task_column(batch)), strict=True):
             kept.index_copy_(0, slots, offered[index])
 
@@ -140,18 +143,25 @@ class TaskRing(Memory):
 
     def _open(self, task: int) -> None:
         """A new task begins: what is kept of an earlier visit goes, and shares shrink if the total is fixed."""
-        tasks = [k for k in self.tasks() if k != task]
+        blocks = {k: rows for k, rows in self._blocks().items() if k != task}
         if self.total is not None:
-            self.size = max(1, self.total // (len(tasks) + 1))
-        blocks = [self._by_age(k)[-self.size :] for k in tasks]
-        self._keep(torch.cat([*blocks, torch.zeros(0, dtype=torch.long, device=self.y.device)]))
-        self.earlier = [(k, len(block)) for k, block in zip(tasks, blocks, strict=True)]
+            for oldest in list(blocks)[: max(0, len(blocks) + 1 - self.total)]:  # not even a row for each
+                del blocks[oldest]
+            self.size = self.total // (len(blocks) + 1)
+        blocks = {k: rows[-self.size :] for k, rows in blocks.items()}
+        self._keep(torch.cat([*blocks.values(), torch.zeros(0, dtype=torch.long)]))
+        self.earlier = [(k, len(rows)) for k, rows in blocks.items()]
         self.current, self.first, self.cursor = task, len(self), 0
 
-    def _by_age(self, task: int) -> Tensor:
-        """The rows of a task, oldest first: those of the current task begin where the ring's cursor stands."""
-        rows = (self.task == task).nonzero().flatten()
-        return rows.roll(-self.cursor) if task == self.current else rows
+    def _blocks(self) -> dict[int, Tensor]:
+        """The rows of every task, oldest first: those of the current task begin where the ring's cursor stands."""
+        blocks, start = {}, 0
+        for task, rows in self.earlier:
+            blocks[task] = torch.arange(start, start + rows)
+            start += rows
+        if self.current is not None:
+            blocks[self.current] = torch.arange(start, len(self)).roll(-self.cursor)
+        return blocks
 
 
 class ClassRing(Memory):
@@ -163,7 +173,7 @@ class ClassRing(Memory):
 
     def add(self, batch: Batch, rng: torch.Generator) -> None:
         self._append(batch)
-        newer_of_class = _rank_from_end(self.y)
+        newer_of_class = earlier_alike(self.y.flip(0)).flip(0)
         self._keep((newer_of_class < self.size).nonzero().flatten())
 
 
@@ -191,7 +201,7 @@ class Reservoir(Memory):
         """Examples `index` go into their slots; of two that want the same one the later wins."""
         last = torch.full((self.total,), -1).scatter_reduce(0, slots, index, "amax")
         slots = (last >= 0).nonzero().flatten()
-        self._write(slots.to(self.y.device), batch, last[slots].to(batch.y.device))
+        self._write(slots, batch, last[slots])
 
 
 def _moved(filled: Columns, like: Columns, rows: int) -> Columns:
@@ -217,12 +227,15 @@ def _single_task(batch: Batch) -> int:
     return batch.task
 
 
-def _rank_from_end(y: Tensor) -> Tensor:
-    """How many later entries have the same label: 0 for the newest of its class."""
-    order = torch.argsort(y.flip(0), stable=True)  # newest first within each class
-    sorted_y = y.flip(0)[order]
-    starts = torch.cat([torch.tensor([True], device=y.device), sorted_y[1:] != sorted_y[:-1]])
-    begin = torch.where(starts, torch.arange(len(y), device=y.device), 0).cummax(0).values
-    rank = torch.empty_like(y)
-    rank[order] = torch.arange(len(y), device=y.device) - begin
-    return rank.flip(0)
+def earlier_alike(labels: Tensor) -> Tensor:
+    """(n,) how many earlier entries have the same label, from one sort: 0 for the first of each.
+
+    >>> earlier_alike(torch.tensor([7, 7, 3, 7, 3])).tolist()
+    [0, 1, 0, 2, 1]
+    """
+    order = torch.argsort(labels, stable=True)  # alike side by side, in their order
+    ordered, place = labels[order], torch.arange(len(labels), device=labels.device)
+    begins = torch.ones_like(labels, dtype=torch.bool)
+    begins[1:] = ordered[1:] != ordered[:-1]
+    begin = torch.where(begins, place, 0).cummax(0).values  # where the entry's label begins
+    return torch.empty_like(order).index_copy_(0, order, place - begin)

@@ -102,7 +102,7 @@ class Merging(Learner):
 
     @abstractmethod
     def merges(self) -> list[str]:
-        """The ways in which it can merge."""
+        """The ways in which it can merge the tasks finished so far."""
 
     @abstractmethod
     def blend(self, alpha: float, merge: str) -> None:

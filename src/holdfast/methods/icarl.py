@@ -11,6 +11,7 @@ from torch import Tensor
 
 from holdfast.audit.lease import Lease
 from holdfast.engine import Net, Optimiser, restrict
+from holdfast.engine.memory import earlier_alike
 from holdfast.errors import BadInput
 from holdfast.methods.base import Learner
 from holdfast.settings import Count, NonNegative
@@ -27,10 +28,14 @@ class ICaRL(Learner):
         ŷ(x) = argmin_c ‖f(x) − μ_c‖,   μ_c the mean feature of class c's exemplars
         L(θ) = CE(θ) + λ · Σ_k KL(softmax(z°_k) ‖ softmax(z_k))
 
-    Exemplars are herded: each next one brings the mean of those chosen nearest to the class mean. z are the outputs
-    of head k (a past task's classes, or all past classes where the task is hidden) on one random exemplar per class,
-    z° the same as they were when the last task ended. `memories` bounds all exemplars: old sets are cut to
-    memories / classes, keeping the first herded.
+    Exemplars are herded: each next one brings the mean of those chosen nearest to the class mean. Herding and answering
+    take the outputs as they are, as paper 002's authors do; Rebuffi et al. scale features and means to length 1. On
+    split digits (10 seeds, 100 and 500 memories, one pass and five) that reads ACC .598 in place of .578 in the class
+    scenario and .952 in place of .960 in the task scenario, which is paper 002's: no reason to depart from it.
+
+    z are the outputs of head k (a past task's classes, or all past classes where the task is hidden) on one random
+    exemplar per class, z° the same as they were when the last task ended. `memories` bounds all exemplars: every class
+    of every task has a set, all sets are cut to the same size, keeping the first herded, and μ_c is over all sets.
 
     >>> import holdfast as hf
     >>> stream = hf.stream("split", tasks=2, examples=60, scenario="task")
@@ -43,11 +48,12 @@ class ICaRL(Learner):
 
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
         super().start(net, optimiser, info, rng)
-        classes = len({c for task in info.task_classes for c in task})  # a stream may use only some of the outputs
-        if self.memories < classes:
-            raise BadInput(f"memories of method 'icarl' must be at least one per class, {classes}")
-        self.x = torch.zeros(0, *info.shape, device=net.device)  # exemplars, each class's in herding order
-        self.y = torch.zeros(0, dtype=torch.long, device=net.device)
+        sets = sum(map(len, info.task_classes))
+        if self.memories < sets:
+            least = f"at least {sets}, one per class of every task"
+            raise BadInput(f"memories of method 'icarl' must be {least}, not {self.memories}")
+        self.x = torch.zeros(0, *info.shape, device=net.device)  # exemplars, each set's in herding order
+        self.y, self.sets = torch.zeros(2, 0, dtype=torch.long, device=net.device)  # their classes and sets
         self.targets = torch.zeros(0, info.classes, device=net.device)  # z° of the exemplars
         self.heads = torch.zeros(0, info.classes, dtype=torch.bool, device=net.device)  # (K, C)
         self.means = torch.zeros(info.classes, info.classes, device=net.device)  # μ_c, one row per class
@@ -62,11 +68,11 @@ class ICaRL(Learner):
 
     def finish(self, train: Lease) -> None:
         new = train.y.unique()
-        share = self.memories // len(torch.cat([self.y, new]).unique())
-        kept = _first_of_each(self.y, share)
-        chosen = torch.cat([self._herd(train, c, share) for c in new.tolist()])
-        batch = train.take(chosen.cpu())
-        self.x, self.y = torch.cat([self.x[kept], batch.x]), torch.cat([self.y[kept], batch.y])
+        old = self.sets.unique()
+        share = max(1, self.memories // (len(old) + len(new)))
+        kept = _first_of_each(self.sets, share)
+        batch = train.take(torch.cat([self._herd(train, c, share) for c in new.tolist()]).cpu())
+        self._hold(kept, batch, torch.searchsorted(new, batch.y) + (old[-1] + 1 if len(old) else 0))
         self.targets = self._features(self.x)
         head = torch.isin(torch.arange(self.info.classes, device=new.device), new)
         self.heads = torch.cat([self.heads, head[None]]) if self.info.task_given else (self.heads.any(0) | head)[None]
@@ -82,6 +88,15 @@ class ICaRL(Learner):
             distances = torch.cdist(self.net(x), self.means)
         known = torch.isin(torch.arange(self.info.classes, device=x.device), self.y)
         return (-distances).masked_fill(~known, UNKNOWN)
+
+    def _hold(self, kept: Tensor, batch: Batch, sets: Tensor) -> None:
+        """These of the exemplars and those of the batch, which are of new sets."""
+        self.x, self.y = torch.cat([self.x[kept], batch.x]), torch.cat([self.y[kept], batch.y])
+        self.sets = torch.cat([self.sets[kept], sets])
+        if len(self.y) > self.memories:  # more sets came than were announced: of every class the newest
+            share = max(1, self.memories // len(self.y.unique()))
+            newest = (earlier_alike(self.y.flip(0)).flip(0) < share).nonzero().flatten()[-self.memories :]
+            self.x, self.y, self.sets = self.x[newest], self.y[newest], self.sets[newest]
 
     def _distance(self, logits: Tensor, rows: Tensor) -> Tensor:
         """Σ_k KL(softmax(z°_k) ‖ softmax(z_k)), each on the exemplars of head k."""
@@ -102,7 +117,7 @@ class ICaRL(Learner):
     def _herd(self, train: Lease, c: int, n: int) -> Tensor:
         """n rows of class c, greedily: argmin_x ‖μ − (f(x) + Σ chosen f) / k‖ (Rebuffi et al., Alg. 4)."""
         rows = (train.y == c).nonzero().flatten()
-        features = F.normalize(self._features(train.take(rows.cpu()).x), dim=-1)
+        features = self._features(train.take(rows.cpu()).x)
         mean, total = features.mean(0), torch.zeros_like(features[0])
         free = torch.zeros(len(rows), device=rows.device)
         chosen: list[int] = []
@@ -117,7 +132,6 @@ class ICaRL(Learner):
             return torch.cat([self.net(part) for part in x.split(1000)]) if len(x) else self.targets
 
 
-def _first_of_each(y: Tensor, n: int) -> Tensor:
+def _first_of_each(labels: Tensor, n: int) -> Tensor:
     """The places of the first n of every label, in order."""
-    later = torch.tril(y[:, None] == y[None, :], -1).sum(1)  # how many of the same label come before
-    return (later < n).nonzero().flatten()
+    return (earlier_alike(labels) < n).nonzero().flatten()

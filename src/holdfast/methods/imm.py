@@ -11,6 +11,7 @@ from torch import Tensor
 from holdfast.audit.lease import Lease
 from holdfast.engine import Net, Optimiser, fisher
 from holdfast.engine.fisher import answers
+from holdfast.errors import BadInput
 from holdfast.methods.base import Merging
 from holdfast.settings import BelowOne, Count, Fraction, NonNegative
 from holdfast.types import Batch, StreamInfo
@@ -74,10 +75,13 @@ class IMM(Merging):
         self.blend(self._share(), self.merge)
 
     def merges(self) -> list[str]:
-        """What is kept for the mode has the mean in it: without importances both networks weigh alike."""
-        return ["mean", "mode"] if self.merge == "mode" else ["mean"]
+        """What is kept for the mode of two tasks has their mean in it; of more, the earlier ones are one mode."""
+        return ["mean", "mode"] if self.merge == "mode" and self.tasks <= 2 else [self.merge]
 
     def blend(self, alpha: float, merge: str) -> None:
+        if merge not in self.merges():
+            merged = f"{self.tasks} tasks merged by {self.merge}"
+            raise BadInput(f"merge {merge!r} of method 'imm' is not to be had of {merged}; run it with merge={merge!r}")
         if merge == self.merge or self.tasks == 1:
             weights, weighted = self._moments(alpha)
             self.net.set(weighted / weights)

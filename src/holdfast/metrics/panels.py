@@ -128,6 +128,7 @@ def _merged(name: str, records: Sequence[Record]) -> list[Curve]:
     return [
         curve(f"{name}, {merge} merge", [study.blended(r, merge) for r in records], "alpha")
         for merge in dict.fromkeys(row["merge"] for row in records[0].study["blends"])
+        if study.blended(records[0], merge)  # after the last part there may be fewer ways to merge than before
     ]
 
 
