@@ -310,6 +310,20 @@ def test_properties_are_counted_where_the_data_are(monkeypatch):
         assert 0 < table1._measured({}, "MNIST", "train", "imbalance (%)", False)[0] < 3
         assert table1._measured({}, "SVHN", "train", "elements", False) is None
         assert table1._missing("laptop")["SVHN", "train"] == "data set absent"
+        assert table1._measured({}, "MNIST", "classes", "number", False) == [10.0]
+    finally:
+        table1._task.cache_clear()
+
+
+def test_a_data_set_that_is_here_only_in_part_says_so_beside_its_rows(monkeypatch):
+    """Of 55,000 published training rows digits has 1,438: a difference that is the file's, not the paper's."""
+    monkeypatch.setitem(grid.DATA, "MNIST", "digits")
+    table1._task.cache_clear()
+    try:
+        cells = {(c["row"], c["column"]): c for c in papers.judged(papers.find("apps/table1"), {}, "laptop")}
+        assert cells["MNIST", "train"]["setting"] == cells["MNIST", "test"]["setting"] == "reduced here"
+        assert cells["MNIST", "image"]["setting"] == cells["MNIST", "classes"]["setting"] == ""
+        assert cells["EMNIST", "train"]["setting"] == "data set absent" and ("EMNIST", "classes") not in cells
     finally:
         table1._task.cache_clear()
 
@@ -334,7 +348,8 @@ def test_a_table_without_runs_has_a_report(tmp_path, capsys, monkeypatch):
         result = reproduce(capsys, "apps/table1", "--out", str(tmp_path / "o"))
     finally:
         table1._task.cache_clear()
-    assert len(result["cells"]) == 63 and all(c["measured"] is None for c in result["cells"])
+    assert len(result["cells"]) == 63 + 4
+    assert all(c["measured"] is None and c["setting"] == "data set absent" for c in result["cells"])
     page = (tmp_path / "o" / "report.html").read_text()
     assert "data set absent" in page and "<h2>Summary</h2>" not in page
 

@@ -53,7 +53,8 @@ def list_all(as_json: bool) -> int:
         for item in (item for item in items if item.paper == paper):
             row = _row(item)
             minutes = "–" if row["minutes"] is None else f"{row['minutes']:g}"
-            table.add_row(item.id, item.title, ", ".join(row["data"]) or "not built yet", minutes)
+            data = ", ".join(row["data"]) if item.recipe else "not built yet"
+            table.add_row(item.id, item.title, data, minutes)
         console.print(table)
         console.print()
     return 0
