@@ -373,6 +373,30 @@ def test_finished_runs_of_another_folder_are_taken_over(tmp_path, capsys):
     assert "is not an output folder of Holdfast" in capsys.readouterr().err
 
 
+def test_the_authors_complete_archive_stands_between_published_and_measured(tmp_path, capsys):
+    out = tmp_path / "o"
+    assert (
+        main(["reproduce", "still/table4", "--scale", "smoke", "--only", "fc", "--jobs", "1", "--out", str(out)]) == 0
+    )
+    said = capsys.readouterr().out
+    head, rows = said.splitlines()[1], {line.split()[1]: line for line in said.splitlines() if line.startswith("fc")}
+    assert head.index("published") < head.index("archive") < head.index("measured")
+    assert rows["D9-1a"].split().index("0.15") == rows["D9-1a"].split().index("0.48") - 1
+    assert "0.48" not in rows["DP10-10"] and "archive" in said.split("\n- ", 1)[1]  # a note says why
+    (cell,) = [c for c in json.loads((out / "reproduction.json").read_text())["cells"] if c["column"] == "D9-1a"]
+    assert (cell["published"], cell["archive"], cell["judged"], cell["within"]) == (0.15, 0.48, False, None)
+    page = (out / "report.html").read_text()
+    assert (
+        "paper .15" in page and "archive .48" in page and '<th scope="col" class="number">Complete archive</th>' in page
+    )
+
+
+def test_a_table_without_an_archive_has_no_column_of_it(tmp_path, capsys):
+    assert main(["reproduce", "apps/table1", "--scale", "smoke", "--out", str(tmp_path / "o")]) == 0
+    assert "archive" not in capsys.readouterr().out
+    assert "rchive" not in (tmp_path / "o" / "report.html").read_text().partition("<h2>Published and measured</h2>")[2]
+
+
 def test_some_rows_and_columns_of_a_table(tmp_path, capsys):
     result = reproduce(capsys, "still/table4", "--only", "fc,D9-1a", "--out", str(tmp_path / "o"))
     assert [(c["row"], c["column"]) for c in result["cells"]] == [("fc", "D9-1a")]
