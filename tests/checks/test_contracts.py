@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 
 import pytest
@@ -25,6 +26,26 @@ def test_method(name, check):
 @pytest.mark.parametrize("scenario", ["class", "domain", "task"])
 def test_stream(name, scenario):
     check_stream(hf.stream(name, scenario=scenario, val=0.2))
+
+
+def test_a_stream_that_trains_on_another_tasks_validation_rows_is_caught():
+    stream = hf.stream("permuted", tasks=2, val=0.2)
+    first, second = stream.tasks
+
+    def with_second(task):
+        made = dataclasses.replace(stream, tasks=(first, task))
+        return dataclasses.replace(made, reseed=lambda seed: made)
+
+    rows = torch.cat([second.train.rows, first.val.rows[:1]])
+    leaky = dataclasses.replace(second.train, rows=rows, y=torch.cat([second.train.y, first.val.y[:1]]), _cache=None)
+    caught = "validation row of task 0 is a training row of task 1"
+    with pytest.raises(AssertionError, match=caught):
+        check_stream(with_second(dataclasses.replace(second, train=leaky, val=second.val.take(torch.arange(0)))))
+    sliced = dataclasses.replace(leaky, pixels=leaky.pixels[1:], rows=(leaky.rows - 1).clamp(min=0), _cache=None)
+    with pytest.raises(AssertionError, match=caught):  # a slice of the table is the table
+        check_stream(with_second(dataclasses.replace(second, train=sliced, val=second.val.take(torch.arange(0)))))
+    own = dataclasses.replace(leaky, pixels=leaky.pixels.clone(), _cache=None)
+    check_stream(with_second(dataclasses.replace(second, train=own)))  # rows of a table of its own are other rows
 
 
 class Plain(Learner):

@@ -37,6 +37,15 @@ def test_every_item_is_listed_once_and_every_recipe_is_an_item():
     assert sorted(made) == sorted(id for id, recipe in listed.items() if recipe)
 
 
+def test_only_what_has_no_recipe_is_listed_as_not_built(capsys):
+    assert main(["reproduce"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    listed = {line.split()[0]: line for line in lines if "/" in line.split(" ")[0]}
+    for item in papers.contents():
+        assert ("not built yet" in listed[item.id]) == (item.recipe is None), item.id
+        assert item.recipe is None or all(name in listed[item.id] for name in item.recipe.needs["laptop"])
+
+
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.id)
 @pytest.mark.parametrize("scale", ["smoke", "laptop"])
 def test_every_published_cell_has_runs_behind_it_or_says_why_not(recipe, scale):

@@ -312,6 +312,20 @@ def test_properties_are_counted_where_the_data_are(monkeypatch):
         assert 0 < table1._measured({}, "MNIST", "train", "imbalance (%)", False)[0] < 3
         assert table1._measured({}, "SVHN", "train", "elements", False) is None
         assert table1._missing("laptop")["SVHN", "train"] == "data set absent"
+        assert table1._measured({}, "MNIST", "classes", "number", False) == [10.0]
+    finally:
+        table1._task.cache_clear()
+
+
+def test_a_data_set_that_is_here_only_in_part_says_so_beside_its_rows(monkeypatch):
+    """Of 55,000 published training rows digits has 1,438: a difference that is the file's, not the paper's."""
+    monkeypatch.setitem(grid.DATA, "MNIST", "digits")
+    table1._task.cache_clear()
+    try:
+        cells = {(c["row"], c["column"]): c for c in papers.judged(papers.find("apps/table1"), {}, "laptop")}
+        assert cells["MNIST", "train"]["setting"] == cells["MNIST", "test"]["setting"] == "reduced here"
+        assert cells["MNIST", "image"]["setting"] == cells["MNIST", "classes"]["setting"] == ""
+        assert cells["EMNIST", "train"]["setting"] == "data set absent" and ("EMNIST", "classes") not in cells
     finally:
         table1._task.cache_clear()
 
@@ -336,7 +350,8 @@ def test_a_table_without_runs_has_a_report(tmp_path, capsys, monkeypatch):
         result = reproduce(capsys, "apps/table1", "--out", str(tmp_path / "o"))
     finally:
         table1._task.cache_clear()
-    assert len(result["cells"]) == 63 and all(c["measured"] is None for c in result["cells"])
+    assert len(result["cells"]) == 63 + 4
+    assert all(c["measured"] is None and c["setting"] == "data set absent" for c in result["cells"])
     page = (tmp_path / "o" / "report.html").read_text()
     assert "data set absent" in page and "<h2>Summary</h2>" not in page
 
@@ -358,6 +373,30 @@ def test_finished_runs_of_another_folder_are_taken_over(tmp_path, capsys):
     assert records[0] == records[1]  # seconds and all: not run again
     main(["reproduce", "apps/figure7", "--scale", "smoke", "--from", str(tmp_path / "none")])
     assert "is not an output folder of Holdfast" in capsys.readouterr().err
+
+
+def test_the_authors_complete_archive_stands_between_published_and_measured(tmp_path, capsys):
+    out = tmp_path / "o"
+    assert (
+        main(["reproduce", "still/table4", "--scale", "smoke", "--only", "fc", "--jobs", "1", "--out", str(out)]) == 0
+    )
+    said = capsys.readouterr().out
+    head, rows = said.splitlines()[1], {line.split()[1]: line for line in said.splitlines() if line.startswith("fc")}
+    assert head.index("published") < head.index("archive") < head.index("measured")
+    assert rows["D9-1a"].split().index("0.15") == rows["D9-1a"].split().index("0.48") - 1
+    assert "0.48" not in rows["DP10-10"] and "archive" in said.split("\n- ", 1)[1]  # a note says why
+    (cell,) = [c for c in json.loads((out / "reproduction.json").read_text())["cells"] if c["column"] == "D9-1a"]
+    assert (cell["published"], cell["archive"], cell["judged"], cell["within"]) == (0.15, 0.48, False, None)
+    page = (out / "report.html").read_text()
+    assert (
+        "paper .15" in page and "archive .48" in page and '<th scope="col" class="number">Complete archive</th>' in page
+    )
+
+
+def test_a_table_without_an_archive_has_no_column_of_it(tmp_path, capsys):
+    assert main(["reproduce", "apps/table1", "--scale", "smoke", "--out", str(tmp_path / "o")]) == 0
+    assert "archive" not in capsys.readouterr().out
+    assert "rchive" not in (tmp_path / "o" / "report.html").read_text().partition("<h2>Published and measured</h2>")[2]
 
 
 def test_some_rows_and_columns_of_a_table(tmp_path, capsys):

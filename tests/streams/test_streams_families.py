@@ -14,6 +14,7 @@ from holdfast.data import data_folder, load
 from holdfast.engine.batching import batches
 from holdfast.errors import BadInput
 from holdfast.protocols.session import joined
+from holdfast.seeds import generator
 from holdfast.streams.rotated import _Rotation
 
 FAMILIES = [
@@ -68,10 +69,61 @@ def test_parts_are_disjoint_and_labels_belong_to_the_images(name, settings, val)
         there = torch.isin(data.y, torch.tensor(task.classes)).nonzero().flatten()
         assert train | held == set(there.tolist())
         assert not train & held
-        assert len(held) == round(val * len(there))
+        for c in task.classes:
+            n = int((data.y == c).sum())
+            assert abs(int((task.val.y == c).sum()) - val * n) < 1
         for part, y in ((task.train, data.y), (task.val, data.y), (task.test, data.y_test)):
             assert torch.equal(part.y, y[part.rows])
         assert rows(task.test) == torch.isin(data.y_test, torch.tensor(task.classes)).nonzero().flatten().tolist()
+
+
+SHARING = [*FAMILIES, *(("slt", {"parts": parts}) for parts in ("D9-1a", "DP10-10", "dp4-4-4", "d3-3-4"))]
+
+
+@pytest.mark.parametrize(("name", "settings"), [*SHARING, ("slt", {"parts": "DP10-10", "permute": False})])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_validation_row_of_any_task_is_a_training_row_of_none(name, settings, seed):
+    """Under another permutation or angle it is the same image: what is chosen on it must never have been learned."""
+    tasks = hf.stream(name, seed=seed, val=0.2, **settings).tasks
+    trained, held = ({row for task in tasks for row in rows(getattr(task, p))} for p in ("train", "val"))
+    assert trained and held and not trained & held
+
+
+@pytest.mark.parametrize(("name", "settings"), SHARING[:5])
+def test_without_validation_a_tasks_rows_are_its_own_shuffle(name, settings):
+    data, seed = load("digits"), 3
+    stream = hf.stream(name, seed=seed, examples=40, test_examples=30, scenario="class", **settings)
+    for task in stream.tasks:
+        there, test = (torch.isin(y, torch.tensor(task.classes)).nonzero().flatten() for y in (data.y, data.y_test))
+        rng = generator(seed, "rows", task=task.t)
+        assert torch.equal(task.train.rows, there[torch.randperm(len(there), generator=rng)][:40])
+        assert torch.equal(task.test.rows, test[torch.randperm(len(test), generator=rng)][:30])
+        assert not len(task.val)
+
+
+@pytest.mark.parametrize(("name", "settings"), SHARING)
+def test_validation_rows_are_left_out_of_the_order_and_change_nothing_else(name, settings):
+    """So capped training rows depend on val: without those that it keeps, the next in order move up."""
+    plain, kept = (hf.stream(name, val=val, test_examples=30, **settings).tasks for val in (0.0, 0.1))
+    for a, b in zip(plain, kept, strict=True):
+        remain = ~torch.isin(a.train.rows, b.val.rows)
+        assert torch.equal(b.train.rows, a.train.rows[remain]) and same_part(a.test, b.test)
+
+
+def test_which_rows_are_kept_apart_is_the_seeds():
+    held = [rows(hf.stream("permuted", tasks=2, val=0.1, seed=seed).tasks[0].val) for seed in (0, 0, 1)]
+    assert held[0] == held[1] != held[2] and len(held[0]) == round(0.1 * 1438)
+    other = hf.stream("rotated", tasks=3, val=0.1, seed=0).tasks[2].val
+    assert rows(other) == held[0]  # neither the task nor the kind of stream decides
+
+
+def test_a_class_gives_at_least_one_validation_row_and_keeps_its_only_one():
+    y = torch.tensor([0] * 40 + [1] * 2 + [2])
+    x = torch.arange(len(y)).float()[:, None].repeat(1, 3)
+    tasks = hf.stream("permuted", (x, y, x[:41:20], y[:41:20]), tasks=2, val=0.05).tasks
+    for task in tasks:
+        assert task.val.y.bincount(minlength=3).tolist() == [2, 1, 0]
+        assert task.train.y.bincount(minlength=3).tolist() == [38, 1, 1]
 
 
 @pytest.mark.parametrize(("name", "settings"), FAMILIES)
@@ -89,14 +141,14 @@ def test_more_examples_than_there_are_names_how_many_there_are(numbered):
     with pytest.raises(BadInput, match=r"examples of task 0: 61 asked for, at most 60 there are$"):
         hf.stream("permuted", numbered(), tasks=2, examples=61)
     assert len(hf.stream("permuted", numbered(), tasks=2, examples=60).tasks[1].train) == 60
-    with pytest.raises(BadInput, match=r"at most 45 there are \(after 25\.0% for validation\)"):
+    with pytest.raises(BadInput, match=r"at most 45 there are \(after 15 rows for validation\)"):
         hf.stream("permuted", numbered(), tasks=2, examples=46, val=0.25)
     with pytest.raises(BadInput, match=r"test rows of task 0: 9 asked for, at most 8"):
         hf.stream("split", numbered(), tasks=3, test_examples=9)
 
 
 def test_a_task_without_rows_is_refused(numbered):
-    with pytest.raises(BadInput, match=r"task 0 \(classes a b\) has no training rows \(after 99\.0% for validation\)"):
+    with pytest.raises(BadInput, match=r"task 0 \(classes a b\) has no training rows \(after 20 rows for validation\)"):
         hf.stream("split", numbered(), tasks=3, val=0.99)
     data = numbered()
     lacking = (data.x, data.y, data.x_test[data.y_test < 4], data.y_test[data.y_test < 4])

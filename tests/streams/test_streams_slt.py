@@ -31,9 +31,12 @@ def test_the_papers_partitions(name):
 
 
 def test_unpermuted_parts_are_equal_as_in_paper_003s_code():
-    stream = hf.stream("slt", parts="DP10-10", permute=False)
+    stream = hf.stream("slt", parts="DP10-10", permute=False, val=0.1)
     first, second = (task.test for task in stream.tasks)
     assert torch.equal(first.raw(), second.raw()) and torch.equal(first.y, second.y) and first.transform is None
+    for name in ("train", "val"):
+        mine, other = (getattr(task, name).rows.sort().values for task in stream.tasks)
+        assert torch.equal(mine, other)
 
 
 def test_dp10_10_permutes_both_parts_each_its_own_way():

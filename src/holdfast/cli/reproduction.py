@@ -20,7 +20,7 @@ from holdfast.cli.experiment import Execution
 from holdfast.cli.perform import Output, run_kept
 from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json, tell
 from holdfast.errors import BadInput, RunFailed
-from holdfast.report.reproduction import COLUMNS, Reproduction, rows
+from holdfast.report.reproduction import ARCHIVE, COLUMNS, Reproduction, rows
 from holdfast.settings import Count, make
 from holdfast.sweeps import Cell, Choice, choose, trials, write_text
 from holdfast.sweeps.store import TRIALS, dumps
@@ -53,7 +53,8 @@ def list_all(as_json: bool) -> int:
         for item in (item for item in items if item.paper == paper):
             row = _row(item)
             minutes = "–" if row["minutes"] is None else f"{row['minutes']:g}"
-            table.add_row(item.id, item.title, ", ".join(row["data"]) or "not built yet", minutes)
+            data = ", ".join(row["data"]) if item.recipe else "not built yet"
+            table.add_row(item.id, item.title, data, minutes)
         console.print(table)
         console.print()
     return 0
@@ -220,12 +221,14 @@ def _print(reproduction: Reproduction) -> None:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for column in ("row", "column", "metric", "scenario"):
         table.add_column(column)
-    for column in COLUMNS:
+    archived = any(cell.get("archive") is not None for cell in reproduction.cells)
+    for column in (column for column in COLUMNS if archived or column != ARCHIVE):
         table.add_column(column, justify="right")
     for row in rows(reproduction):
         verdict = f"{row.verdict} ({row.judged})" if row.judged and row.verdict != "–" else row.verdict
         column = f"{row.column} [{row.setting}]" if row.setting else row.column
-        numbers = (row.published, f"{row.measured} {row.half}".rstrip(), row.theirs)
+        published = (row.published, row.archive) if archived else (row.published,)
+        numbers = (*published, f"{row.measured} {row.half}".rstrip(), row.theirs)
         table.add_row(*map(Text, (row.row, column, row.metric, row.scenario, *numbers, verdict)))
     console = _console()
     console.print(table)

@@ -11,7 +11,8 @@ from holdfast.errors import BadInput
 from holdfast.metrics import METRICS
 from holdfast.report import courses, legends, parts, plots, shades, words
 
-COLUMNS = ("published", "measured", "authors' way", "within tolerance?")
+ARCHIVE = "complete archive"  # what the authors' files read, where the paper's number lacks some of their runs
+COLUMNS = ("published", ARCHIVE, "measured", "authors' way", "within tolerance?")
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Row:
     metric: str
     scenario: str
     published: str
+    archive: str
     measured: str
     half: str  # of the 95% interval
     theirs: str
@@ -117,7 +119,7 @@ def _cells(reproduction: Reproduction) -> str:
 
 def _numbers(row: Row) -> dict[str, str]:
     measured = f"<b>{row.measured}</b>{_half(row.half)}"
-    return dict(zip(COLUMNS, (row.published, measured, row.theirs, _verdict(row)), strict=True))
+    return dict(zip(COLUMNS, (row.published, row.archive, measured, row.theirs, _verdict(row)), strict=True))
 
 
 def _verdict(row: Row) -> str:
@@ -205,6 +207,7 @@ def _row(cell: Mapping[str, Any]) -> Row:
         metric=METRICS[metric].label if metric in METRICS else metric,
         scenario=str(cell.get("scenario") or ""),
         published=_printed(cell["published"]),
+        archive=_printed(cell.get("archive")),
         measured=_number(measured, metric),
         half="" if low is None else f"± {_number((high - low) / 2, metric)}",
         theirs=_number(cell["emulated"], metric),

@@ -61,7 +61,9 @@ def _place(cells: Sequence[Cell]) -> str:
     if deciding is None:
         return "<td></td>"
     published = _numbers([cell["published"] for cell in cells])
+    archived = _numbers([cell.get("archive") for cell in cells])
     told = f'<span class="half">paper {published}</span>' if published else ""
+    told += f'<span class="half">archive {archived}</span>' if archived else ""
     if deciding["measured"] is None:
         why = str(deciding.get("setting") or "not run")
         return f'<td class="gone">{words.UNDEFINED}<span class="half">{escape(why)}</span>{told}</td>'
@@ -100,12 +102,14 @@ def _key(cells: Sequence[Cell]) -> str:
     metric = next(str(cell["metric"]) for cell in cells if cell.get("threshold") is not None)
     swatch = f"linear-gradient(90deg, {BLACK} 0 24%, rgb({DARKEST},{DARKEST},{DARKEST}) 24%, {WHITE} 100%)"
     said = " or ".join(f"{threshold:g}" for threshold in thresholds)
+    archived = any(cell.get("archive") is not None for cell in cells)
+    archive = ", what the authors’ complete archive reads where runs lack behind it" if archived else ""
     several = len({str(cell["metric"]) for cell in cells if cell["published"] is not None}) > 1
     return (
         f'<p class="scale"><span class="grey bar" style="background:{swatch}"></span> black: below the threshold of '
         f"{said}, forgetting; from there to white at 1{f', by {escape(metric)!s}' if several else ''}. Undecided where "
-        "the 95% interval over seeds contains the threshold. Below: the paper’s number, and ours under the authors’ "
-        "procedure.</p>"
+        f"the 95% interval over seeds contains the threshold. Below: the paper’s number{archive}, and ours under the "
+        "authors’ procedure.</p>"
     )
 
 

@@ -25,7 +25,7 @@ class StreamSpec(ABC):
     tasks: Count = 5  # number of tasks
     examples: Count | None = None  # training rows per task; none: all there are
     test_examples: Count | None = None  # test rows per task; none: all there are
-    val: Fraction = 0.0  # share of the training rows kept apart for validation
+    val: Fraction = 0.0  # share of each class's training rows kept apart for validation, in all tasks
     scenario: Scenario | None = None  # class, domain or task; none: the stream's own default
     centred: bool = False  # pixels from −1 to 1 in place of 0 to 1
 
@@ -48,26 +48,24 @@ class StreamSpec(ABC):
         if faults:
             raise BadInput(*faults)
         scenario, outputs, plans = self.plan(data, seed)
-        tasks = tuple(self._task(t, plan, data, seed) for t, plan in enumerate(plans))
+        held = _held(data.y, self.val, seed)
+        tasks = tuple(self._task(t, plan, data, held, seed) for t, plan in enumerate(plans))
         info = StreamInfo(name, scenario, data.shape, outputs, tuple(task.classes for task in tasks))
         chosen = {k: v["chosen_by"] for k, v in provenance(self).items()}
         settings = {"data": data.name, **settings_of(self), "tasks": len(tasks), "scenario": scenario}
         return Stream(info, tasks, seed, settings, data.fingerprint, partial(self.cut, name, given), chosen)
 
-    def _task(self, t: int, plan: Plan, data: DataSet, seed: int) -> Task:
+    def _task(self, t: int, plan: Plan, data: DataSet, held: Tensor, seed: int) -> Task:
         rng = generator(seed, "rows", task=t)
         rows = _rows_of(data.y, plan.source)
-        rows = rows[torch.randperm(len(rows), generator=rng)]
-        n_train = len(rows) - round(
-            len(rows) * self.val
-        )  # the first, so that capped training rows are the same for any val
-        train, val = rows[:n_train], rows[n_train:]
-        train = _capped(train, self.examples, f"examples of task {t}", self.val)
+        rows = rows[torch.randperm(len(rows), generator=rng)]  # all, so that test rows are the same for any val
+        train, val = rows[~held[rows]], rows[held[rows]]
+        train = _capped(train, self.examples, f"examples of task {t}", len(val))
         test = _rows_of(data.y_test, plan.source)
         if self.test_examples is not None:
             test = _capped(test[torch.randperm(len(test), generator=rng)], self.test_examples, f"test rows of task {t}")
         if not len(train):
-            raise BadInput(f"task {t} ({plan.name}) has no training rows{_after(self.val)}")
+            raise BadInput(f"task {t} ({plan.name}) has no training rows{_after(len(val))}")
         if not len(test):
             raise BadInput(f"task {t} ({plan.name}) has no test rows")
         to_stream = torch.full((len(data.classes),), -1)
@@ -106,13 +104,32 @@ def _rows_of(y: Tensor, classes: tuple[int, ...]) -> Tensor:
     return torch.isin(y, torch.tensor(classes)).nonzero().flatten()
 
 
-def _capped(rows: Tensor, cap: int | None, what: str, val: float = 0.0) -> Tensor:
+def _held(y: Tensor, share: float, seed: int) -> Tensor:
+    """(N,) which rows are kept for validation: a share of each class, at least one row of two or more.
+
+    Drawn once for all tasks. Tasks that show the same images, permuted or rotated, would otherwise train on each
+    other's validation rows. Shares are rounded such that they add up: 1/12 of MNIST is 5,000 rows.
+    """
+    held = torch.zeros(len(y), dtype=torch.bool)
+    if not share:
+        return held
+    counts = y.bincount()
+    ends = (counts.cumsum(0).double() * share).round().long()
+    sizes = ends.diff(prepend=ends.new_zeros(1)).clamp(min=1) * (counts > 1)
+    order = torch.randperm(len(y), generator=generator(seed, "validation"))
+    classes = y[order]
+    for c, size in enumerate(sizes.tolist()):
+        held[order[classes == c][:size]] = True
+    return held
+
+
+def _capped(rows: Tensor, cap: int | None, what: str, held: int = 0) -> Tensor:
     if cap is None:
         return rows
     if cap > len(rows):
-        raise BadInput(f"{what}: {cap} asked for, at most {len(rows)} there are{_after(val)}")
+        raise BadInput(f"{what}: {cap} asked for, at most {len(rows)} there are{_after(held)}")
     return rows[:cap]
 
 
-def _after(val: float) -> str:
-    return f" (after {val:.1%} for validation)" if val else ""
+def _after(held: int) -> str:
+    return f" (after {held} rows for validation)" if held else ""

@@ -48,7 +48,7 @@ class SLT(StreamSpec):
     """
 
     parts: str = "D5-5a"  # a task of the papers, or the number of classes of each part: d2-2-2-2-2
-    permute: bool = True  # the pixels of dp parts; no: as in 003's code, parts differ in validation rows alone
+    permute: bool = True  # the pixels of dp parts; no: as in 003's code, parts differ in the order of rows alone
 
     def faults(self, data: DataSet) -> list[str]:
         sizes = _sizes(self.parts)

@@ -81,7 +81,7 @@ def entry(
     emulated: bool = False,
     **size: Any,
 ) -> Entry:
-    """One method on a stream of 20 tasks of 1,000 examples; rows for validation are taken from those left over."""
+    """One method on a stream of 20 tasks of 1,000 examples; rows for validation are none of them, in any task."""
     made = ROWS[method]
     usual = {"data": "mnist", "tasks": TASKS, "examples": 1000, "val": 0.05}
     if scale == "smoke":
