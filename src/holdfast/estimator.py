@@ -114,7 +114,8 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         recipe = as_net(self.net)
         with seeded(seed_for(self.seed, "weights")):
             net = Net(build_module(recipe, self.info_).to(self.device_))
-        self.learner_.start(net, self.protocol_.descent(), self.info_, generator(self.seed, "learner"))
+        self.optimiser_ = self.protocol_.descent()
+        self.learner_.start(net, self.optimiser_, self.info_, generator(self.seed, "learner"))
         self.classes_, self.index_, self.task_ = np.array([]), [], -1
 
     def _meet(self, names: np.ndarray) -> None:
@@ -136,9 +137,12 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with one_thread(), seeded(seed_for(self.seed, "training", task=self.task_)):
             learner.begin(None if p.single_pass else lease)
             kept = lease.kept()
-            for _ in range(p.passes):
-                for batch in batches(part, p.batch, rng, self.task_, kept):
+            per_pass = -(-len(kept) // p.batch)
+            for this in range(p.passes):
+                for step, batch in enumerate(batches(part, p.batch, rng, self.task_, kept), this * per_pass):
+                    self.optimiser_.pace(step, p.passes * per_pass)
                     learner.observe(batch)
+            self.optimiser_.pace(0, 0)
             learner.finish(lease)
             learner.ready()
         lease.close()

@@ -52,6 +52,11 @@ def refused(holdfast, here: Path, command: str) -> list[str]:
         ("run gem --protocol onlin", ["protocol 'onlin'", "'online'"]),
         ("run gem --scenario clas", ["scenario", "class, domain, task", "'clas'"]),
         ("run gem --optimiser adm", ["optimiser", "sgd, momentum, adam", "'adm'"]),
+        ("run gem --set protocol.schedule=cosin", ["schedule", "constant, cosine, step", "'cosin'"]),
+        ("run gem --set protocol.clip=-1", ["clip", "number >= 0", "'-1'"]),
+        ("run gem --set protocol.schedul=cosine", ["'schedul'", "'schedule'"]),
+        ("run gem --set protocol.schedule_every=9", ["schedule_every", "ignored", "schedule=step"]),
+        ("run gem --set schedule=step", ["'schedule'", "'protocol.schedule'"]),
         ("run gem --device gpu", ["device 'gpu'", "auto, cpu, cuda, mps"]),
         # types and ranges
         ("run gem --tasks abc", ["tasks", "whole number >= 1", "'abc'"]),

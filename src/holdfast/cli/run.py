@@ -39,14 +39,16 @@ def run(
     epochs: Annotated[
         str | None, Option(metavar="N", help="Passes over each task; more than one: --protocol epochs.")
     ] = None,
-    optimiser: Annotated[str | None, Option(metavar="NAME", help="sgd, momentum or adam.  [default: sgd]")] = None,
+    optimiser: Annotated[
+        str | None, Option(metavar="NAME", help="sgd, momentum, adam or adamw.  [default: sgd]")
+    ] = None,
     set_: Annotated[
         list[str] | None,
         Option(
             "--set",
             metavar="NAME=VALUE",
             help="Any setting; can be repeated: memories=256, gem.memories=256, net.hidden=400,400, "
-            "stream.angles=0,90, protocol.score_every=50.",
+            "stream.angles=0,90, protocol.score_every=50, protocol.schedule=cosine.",
         ),
     ] = None,
     seeds: Annotated[str, Option(metavar="N,...", help="Seeds to run.")] = "0",

@@ -12,11 +12,11 @@ import numpy as np
 
 from holdfast import metrics
 from holdfast.audit import card
-from holdfast.engine import Keeper, Net, Optimiser, OptimiserName
+from holdfast.engine import Keeper, Net, Optimiser, OptimiserName, ScheduleName, optimiser
 from holdfast.errors import BadInput
 from holdfast.methods import Learner
 from holdfast.protocols.session import Session, Watch, faults_of_hidden_task, name_of
-from holdfast.settings import BelowOne, Count, NonNegative, Whole, provenance, settings_of
+from holdfast.settings import BelowOne, Count, NonNegative, Positive, Whole, provenance, settings_of
 from holdfast.types import Record, Stream
 
 Reshape = Callable[[tuple[int, ...]], Net]  # a fresh network of the run's kind with these hidden layers
@@ -40,9 +40,13 @@ class Protocol(ABC):
     """What all protocols share: batches, the optimiser, and when to score."""
 
     batch: Count = 10  # examples per mini-batch
-    optimiser: OptimiserName = "sgd"  # sgd, momentum or adam
+    optimiser: OptimiserName = "sgd"  # sgd, momentum, adam or adamw
     momentum: BelowOne = 0.9  # of the momentum optimiser
-    decay: NonNegative = 0.0  # L2 weight decay
+    decay: NonNegative = 0.0  # weight decay: L2, added to the gradient; adamw: taken off the weights
+    clip: NonNegative = 0.0  # the largest norm of the gradient; 0: no clipping
+    schedule: ScheduleName = "constant"  # of the learning rate over the steps of each task: constant, cosine or step
+    schedule_every: Count | None = None  # steps between two levels of the step schedule; none: a third of the task's
+    schedule_factor: Positive = 0.1  # what each level of the step schedule leaves of the one before
     reset_optimiser: bool = False  # forget the optimiser's state between tasks
     score_every: Whole = 0  # also score all tasks every so many steps; 0: only after each task
 
@@ -77,13 +81,27 @@ class Protocol(ABC):
 
     def refuse(self, learner: Learner, stream: Stream) -> None:
         """Raise the faults that would stop a run before its first step."""
-        faults = [*faults_of_hidden_task(learner, stream), *self.faults(learner, stream)]
+        faults = [*faults_of_hidden_task(learner, stream), *self._faults_of_schedule(), *self.faults(learner, stream)]
         if faults:
             raise BadInput(*faults)
 
     @abstractmethod
     def descent(self) -> Optimiser:
         """The optimiser, freshly made."""
+
+    def optimiser_of(self, lr: float) -> Optimiser:
+        """An optimiser with these settings and this learning rate."""
+        schedule = self.schedule, self.schedule_every, self.schedule_factor
+        return optimiser(self.optimiser, lr, self.momentum, self.decay, self.clip, *schedule)
+
+    def _faults_of_schedule(self) -> list[str]:
+        names = [] if self.schedule == "step" else ["schedule_every", "schedule_factor"]
+        given = [name for name in names if provenance(self)[name]["chosen_by"] == "given"]
+        return [
+            f"{name} of protocol {type(self).__name__.lower()!r} would be ignored: its schedule is {self.schedule!r}; "
+            "try schedule=step"
+            for name in given
+        ]
 
 
 def record_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-from holdfast.engine import Optimiser, optimiser
+from holdfast.engine import Optimiser
 from holdfast.protocols.base import Job, Protocol
 from holdfast.protocols.session import Session
 from holdfast.settings import Positive, Whole
@@ -29,7 +29,7 @@ class Passing(Protocol):
         return False
 
     def descent(self) -> Optimiser:
-        return optimiser(self.optimiser, self.lr, self.momentum, self.decay)
+        return self.optimiser_of(self.lr)
 
     def show(self, job: Job) -> Session:
         session = Session(job.learner, job.stream, job.net, self.descent(), job.seed, job.watch, job.keep)
