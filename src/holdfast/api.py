@@ -97,9 +97,11 @@ def compare(
     out: str | Path | None = None,
     watch: Watcher | None = None,
     checkpoint_every: int | None = None,
+    stream_seed: int | None = None,
 ) -> Comparison:
     """Run several methods on the same streams and seeds, in parallel processes; each seed cuts the stream anew.
 
+    With `stream_seed`, every run has the stream of that seed, and `seeds` set weights, batches and the learner alone.
     With `out`, results are kept there: finished runs are not repeated, interrupted ones go on from the last task (and
     every `checkpoint_every` steps of it), and another experiment's folder is refused.
     """
@@ -108,11 +110,11 @@ def compare(
     numbers = range(seeds) if isinstance(seeds, int) else list(seeds)
     if not all(isinstance(seed, int) for seed in numbers):
         raise BadInput(f"seeds must be a number of seeds or a list of whole numbers, not {seeds!r}")
+    if stream_seed is not None and (type(stream_seed) is not int or stream_seed < 0):
+        raise BadInput(f"stream_seed must be a whole number >= 0, not {stream_seed!r}")
+    shown = [as_stream(s) if stream_seed is None else as_stream(s).fixed(stream_seed) for s in which]
     cells = [
-        Cell(m, as_stream(s), as_net(net), as_protocol(protocol), seed, device)
-        for s in which
-        for m in chosen
-        for seed in numbers
+        Cell(m, s, as_net(net), as_protocol(protocol), seed, device) for s in shown for m in chosen for seed in numbers
     ]
     if not cells:
         raise BadInput("there is nothing to run: give at least one method, one stream and one seed")
@@ -137,10 +139,11 @@ def sweep(
     """Run methods × streams × nets × protocols × seeds × a grid of settings, or a sweep file: `sweep("file.toml")`.
 
     Each of the first is one thing or a list: names, or what hf.method(...) and its like make. `grid` maps settings to
-    values: `{"ewc.strength": [1, 10], "protocol.lr": [0.01, 0.1], "net.hidden": [(100,), (400, 400)]}`. `out` is a
-    store: sweeps kept in the same one share their finished cells. `on="ray"` runs the cells on a Ray cluster of this
-    machine, `on="ray://HOST:PORT"` on another one. Unfinished cells are saved in `out` either way, after every task and
-    every `checkpoint_every` steps of it, and go on from there, wherever they are run next.
+    values: `{"ewc.strength": [1, 10], "protocol.lr": [0.01, 0.1], "net.hidden": [(100,), (400, 400)]}`; "stream.seed"
+    cuts the stream with that seed in place of each run's. `out` is a store: sweeps kept in the same one share their
+    finished cells. `on="ray"` runs the cells on a Ray cluster of this machine, `on="ray://HOST:PORT"` on another one.
+    Unfinished cells are saved in `out` either way, after every task and every `checkpoint_every` steps of it, and go on
+    from there, wherever they are run next.
     """
     said = {"streams": streams, "seeds": seeds, "nets": nets, "protocols": protocols, "grid": grid, "name": name}
     if isinstance(methods, str | Path) and str(methods).endswith(".toml"):

@@ -16,6 +16,7 @@ import re
 import types as pytypes
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from holdfast.errors import BadInput, unknown
@@ -158,9 +159,11 @@ def comments(cls: type) -> dict[str, str]:
     return {name: found.get(name, "") for name in hints(cls)}
 
 
-def faults_in(cls: type, values: Mapping[str, Any], owner: str) -> list[str]:
-    """Every fault of these settings, as sentences."""
-    kinds, found = hints(cls), []
+def faults_in(
+    cls: type, values: Mapping[str, Any], owner: str, besides: Mapping[str, Any] = MappingProxyType({})
+) -> list[str]:
+    """Every fault of these settings, as sentences; `besides`: what can be set that is no field, and its type."""
+    kinds, found = {**besides, **hints(cls)}, []
     for name, value in values.items():
         if name not in kinds:
             found.append(

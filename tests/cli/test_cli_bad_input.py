@@ -91,6 +91,10 @@ def refused(holdfast, here: Path, command: str) -> list[str]:
         ("run gem --set net.hiden=3", ["'hiden'", "'hidden'"]),
         ("run gem --set net.hidden=0", ["hidden", ">= 1", "'0'"]),
         ("run gem --set protocol.score_every=x", ["score_every", ">= 0", "'x'"]),
+        ("run gem --set stream.seed=x", ["seed of stream 'split'", "whole number >= 0", "'x'"]),
+        ("run gem --set stream.seed=-1", ["seed of stream 'split'", ">= 0", "'-1'"]),
+        ("run gem --set stream.sed=1", ["'sed'", "'seed'"]),
+        ("run gem --set seed=1", ["'seed'", "'stream.seed'"]),
         ("run gem --set memories=3 --set memories=4", ["memories", "twice"]),
         ("run gem --lr 0.1 --set protocol.lr=0.2", ["protocol.lr", "twice"]),
         # impossible together

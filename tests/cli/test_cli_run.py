@@ -79,6 +79,16 @@ def test_every_option_reaches_the_record(holdfast, here):
     assert record["seed"] == 4
 
 
+def test_the_stream_may_have_a_seed_of_its_own(holdfast, here):
+    assert holdfast("run er TINY --stream permuted --set stream.seed=3 --seeds 0,1 --out out --quiet").code == 0
+    records = [json.loads(p.read_text()) for p in here.glob("out/cells/*/record.json")]
+    assert sorted(r["seed"] for r in records) == [0, 1]
+    assert [r["stream"]["seed"] for r in records] == [3, 3]
+    assert [r["settings"]["stream.seed"] for r in records] == [{"value": 3, "chosen_by": "given"}] * 2
+    (entry,) = json.loads((here / "out" / "summary.json").read_text())["methods"].values()
+    assert entry["seeds"] == [0, 1]
+
+
 def test_defaults_are_those_of_the_contract(holdfast, here):
     holdfast("run finetune --jobs 1 --out out --quiet")
     record = record_in(here / "out")

@@ -48,7 +48,7 @@ def run(
             "--set",
             metavar="NAME=VALUE",
             help="Any setting; can be repeated: memories=256, gem.memories=256, net.hidden=400,400, "
-            "stream.angles=0,90, protocol.score_every=50, protocol.schedule=cosine.",
+            "stream.angles=0,90, stream.seed=3 (in place of each run's), protocol.schedule=cosine.",
         ),
     ] = None,
     seeds: Annotated[str, Option(metavar="N,...", help="Seeds to run.")] = "0",

@@ -14,8 +14,10 @@ from torch import Tensor
 from holdfast.data import as_dataset
 from holdfast.errors import BadInput
 from holdfast.seeds import generator
-from holdfast.settings import Count, Fraction, provenance, settings_of
+from holdfast.settings import Count, Fraction, Whole, provenance, settings_of
 from holdfast.types import DataSet, Part, Scenario, Stream, StreamInfo, Task, Transform
+
+BESIDES = {"data": str, "seed": Whole}  # what can be said of a stream besides the settings of its recipe
 
 
 @dataclass(frozen=True)

@@ -311,9 +311,10 @@ def _has(point: Point, setting: str, given: Any) -> bool:
 
 def _made(point: Point) -> Any:
     made = point.made()
-    if point.place != "stream" or isinstance(made, Stream):
+    if point.place != "stream":
         return made
-    return made.cut(point.name, point.values.get("data", "digits"), seed=0)
+    cut = made if isinstance(made, Stream) else made.cut(point.name, point.values.get("data", "digits"), seed=0)
+    return cut.fixed(point.value("seed")) if "seed" in point.values else cut
 
 
 def _identity(point: Point) -> str:
