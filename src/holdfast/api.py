@@ -6,22 +6,22 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from holdfast import metrics, report
 from holdfast.errors import BadInput, RunFailed
 from holdfast.methods import Learner, methods
 from holdfast.nets import NetSpec, nets
 from holdfast.protocols import Protocol, Watch, name_of, protocols
-from holdfast.settings import faults_in, hints
-from holdfast.streams import streams
+from holdfast.settings import Shelf
+from holdfast.streams import StreamSpec, streams
 from holdfast.sweeps import (
     Cell,
     Choice,
     Failure,
     Grid,
     NetLike,
-    Plan,
+    Sweep,
     Watcher,
     choose,
     claim,
@@ -30,6 +30,7 @@ from holdfast.sweeps import (
     gridded,
     locked,
     on_ray,
+    own,
     plan,
     read_cells,
     read_failures,
@@ -46,10 +47,14 @@ from holdfast.types import Record, Stream
 if TYPE_CHECKING:
     import pandas
 
+T = TypeVar("T")
+StreamLike = str | Stream | StreamSpec | type[StreamSpec]
+ProtocolLike = str | Protocol | type[Protocol]
 
-def method(name: str, **settings: Any) -> Learner:
-    """A method by name, e.g. `method("gem", memories=256, margin=0.5)`."""
-    return methods.make(name, settings)
+
+def method(name: str | type[Learner], **settings: Any) -> Learner:
+    """A method by name, e.g. `method("gem", memories=256, margin=0.5)`, or from a class of your own."""
+    return _made(methods, name, settings)
 
 
 def net(name: str, **settings: Any) -> NetSpec:
@@ -57,25 +62,39 @@ def net(name: str, **settings: Any) -> NetSpec:
     return nets.make(name, settings)
 
 
-def protocol(name: str, **settings: Any) -> Protocol:
-    """A protocol by name, e.g. `protocol("epochs", epochs=4, batch=128, lr=1e-3, optimiser="adam")`."""
-    return protocols.make(name, settings)
+def protocol(name: str | type[Protocol], **settings: Any) -> Protocol:
+    """A protocol by name, e.g. `protocol("epochs", epochs=4, batch=128, lr=1e-3)`, or from a class of your own."""
+    return _made(protocols, name, settings)
 
 
-def stream(name: str, data: Any = "digits", seed: int = 0, **settings: Any) -> Stream:
-    """A stream by name. `data` is a data set's name, `(x, y)`, `(x, y, x_test, y_test)`, or a torch or HF data set.
+def stream(name: str | type[StreamSpec], data: Any = "digits", seed: int = 0, **settings: Any) -> Stream:
+    """A stream by name, or from a class of your own.
+
+    `data` is a data set's name, `(x, y)`, `(x, y, x_test, y_test)`, or a torch or Hugging Face data set.
 
     >>> stream("split", tasks=5).tasks[1].classes
     (2, 3)
     """
-    return streams.make(name, settings).cut(name, data, seed)
+    spec = _made(streams, name, settings)
+    return spec.cut(name_of(spec), data, seed)
+
+
+def _made(shelf: Shelf[T], given: str | type[T], settings: Mapping[str, Any]) -> T:
+    if not isinstance(given, str | type):
+        base = shelf.base.__name__
+        raise BadInput(f"a {shelf.word} must be a name or a {base} class, not a {type(given).__name__}")
+    if isinstance(given, type):
+        name, cls = given.__name__, own.whole(shelf, given, given.__name__)
+    else:
+        name, cls = own.find(shelf, given)
+    return own.made(cls, settings, f"{shelf.word} {name!r}")
 
 
 def run(
     method: str | Learner | type[Learner],
-    stream: str | Stream,
+    stream: StreamLike,
     net: str | NetLike = "mlp",
-    protocol: str | Protocol = "online",
+    protocol: ProtocolLike = "online",
     seed: int = 0,
     device: str = "auto",
     watch: Watch | None = None,
@@ -88,10 +107,10 @@ def run(
 
 def compare(
     methods: str | Learner | type[Learner] | Sequence[str | Learner | type[Learner]],
-    stream: str | Stream | Sequence[Stream],
+    stream: StreamLike | Sequence[StreamLike],
     seeds: int | Sequence[int] = 5,
     net: str | NetLike = "mlp",
-    protocol: str | Protocol = "online",
+    protocol: ProtocolLike = "online",
     device: str = "auto",
     jobs: int | None = None,
     out: str | Path | None = None,
@@ -106,7 +125,7 @@ def compare(
     every `checkpoint_every` steps of it), and another experiment's folder is refused.
     """
     chosen = [as_method(m) for m in ([methods] if isinstance(methods, str | Learner | type) else methods)]
-    which = [stream] if isinstance(stream, str | Stream) else list(stream)
+    which = [stream] if isinstance(stream, str | Stream | StreamSpec | type) else list(stream)
     numbers = range(seeds) if isinstance(seeds, int) else list(seeds)
     if not all(isinstance(seed, int) for seed in numbers):
         raise BadInput(f"seeds must be a number of seeds or a list of whole numbers, not {seeds!r}")
@@ -161,7 +180,7 @@ def sweep(
 
 
 def run_sweep(
-    planned: Plan,
+    planned: Sweep,
     out: Path | None = None,
     jobs: int | None = None,
     watch: Watcher | None = None,
@@ -192,10 +211,10 @@ def run_sweep(
 
 def tune(
     method: str | Learner | type[Learner],
-    stream: str | Stream,
+    stream: StreamLike,
     grid: Grid,
     net: str | NetLike = "mlp",
-    protocol: str | Protocol = "online",
+    protocol: ProtocolLike = "online",
     seed: int = 0,
     device: str = "auto",
     jobs: int | None = None,
@@ -355,17 +374,17 @@ def as_method(given: str | Learner | type[Learner]) -> Learner:
         given = given()
     if not isinstance(given, Learner):
         raise BadInput(f"a method must be a name or a Learner, not a {type(given).__name__}")
-    faults = faults_in(type(given), {k: vars(given)[k] for k in hints(type(given))}, f"method {name_of(given)!r}")
-    if faults:
-        raise BadInput(*faults)
-    return given
+    return own.fitting(given, f"method {name_of(given)!r}")
 
 
-def as_stream(given: str | Stream) -> Stream:
-    if isinstance(given, str):
+def as_stream(given: StreamLike) -> Stream:
+    if isinstance(given, str | type):
         return stream(given)
+    if isinstance(given, StreamSpec):
+        own.whole(streams, type(given), type(given).__name__)
+        return own.fitting(given, f"stream {name_of(given)!r}").cut(name_of(given), "digits", seed=0)
     if not isinstance(given, Stream):
-        raise BadInput(f"a stream must be a name or made by hf.stream(...), not a {type(given).__name__}")
+        raise BadInput(f"a stream must be a name, a StreamSpec or made by hf.stream(...), not a {type(given).__name__}")
     return given
 
 
@@ -377,12 +396,12 @@ def as_net(given: str | NetLike) -> NetLike:
     return given
 
 
-def as_protocol(given: str | Protocol) -> Protocol:
-    if isinstance(given, str):
+def as_protocol(given: ProtocolLike) -> Protocol:
+    if isinstance(given, str | type):
         return protocol(given)
     if not isinstance(given, Protocol):
-        raise BadInput(f"a protocol must be a name or made by hf.protocol(...), not a {type(given).__name__}")
-    return given
+        raise BadInput(f"a protocol must be a name or a Protocol, not a {type(given).__name__}")
+    return own.fitting(given, f"protocol {name_of(given)!r}")
 
 
 def _experiment(cells: Sequence[Cell]) -> Mapping[str, Any]:

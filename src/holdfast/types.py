@@ -149,6 +149,7 @@ class Stream:
     fingerprint: str  # of the data set
     reseed: Callable[[int], Stream] = field(repr=False)  # the same stream with another seed
     chosen_by: Mapping[str, str] = field(default_factory=dict, repr=False)  # who chose each setting
+    spec: Any = field(default=None, repr=False)  # the recipe it was cut by
 
     @property
     def name(self) -> str:

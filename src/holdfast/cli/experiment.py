@@ -7,19 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from holdfast.data import as_dataset
 from holdfast.errors import BadInput, unknown
 from holdfast.methods import Learner, methods
 from holdfast.nets import nets
-from holdfast.protocols import Passing, Protocol, protocols
+from holdfast.protocols import Passing, Protocol, name_of, protocols
 from holdfast.settings import Count, Shelf, Whole, faults_in, fit, hints, make
 from holdfast.streams import BESIDES, StreamSpec, streams
 from holdfast.sweeps import Cell, NetLike, own
 from holdfast.sweeps.cell import pick_device
 from holdfast.types import Stream
 
+T = TypeVar("T")
 PLACES = ("net", "stream", "protocol")  # a setting's owner is one of these or a method
 SEED = {"seed": BESIDES["seed"]}  # can be set for a stream, though it is no setting of its recipe
 Given = defaultdict[str, dict[str, str]]  # owner ('' where none was named) -> setting -> text
@@ -117,7 +118,7 @@ def _methods(asked: Asked, given: Given, faults: list[str]) -> list[Learner]:
     missing: list[str] = []
     for word in asked.methods:
         try:
-            name, cls = own.learner(word) if own.is_own(word) else (word, methods.find(word))
+            name, cls = own.find(methods, word)
         except BadInput as error:
             faults += error.faults
             missing.append(word)
@@ -130,7 +131,7 @@ def _methods(asked: Asked, given: Given, faults: list[str]) -> list[Learner]:
     for name, cls in found.items():
         values = {k: v for k, v in given[""].items() if k in hints(cls)} | given[name]
         with collected(faults):
-            learners.append(own.made(cls, values, f"method {name!r}"))
+            learners.append(own.made(cls, values, f"method {name!r}", "--set "))
     return learners
 
 
@@ -141,9 +142,15 @@ def _elsewhere(asked: Asked) -> dict[str, str]:
         ("stream", streams, asked.stream, StreamSpec),
         ("protocol", protocols, asked.protocol, Passing),
     )
-    classes = ((place, shelf.find(name) if name in shelf.names() else base) for place, shelf, name, base in owners)
+    classes = ((place, _class(shelf, word) or base) for place, shelf, word, base in owners)
     found = {setting: place for place, cls in classes if cls is not None for setting in hints(cls)}
     return {**dict.fromkeys(SEED, "stream"), **found}
+
+
+def _class(shelf: Shelf[T], word: str) -> type[T] | None:
+    with collected([]):
+        return own.find(shelf, word)[1]
+    return None
 
 
 def _place_settings(
@@ -200,8 +207,9 @@ def _streams(asked: Asked, given: Given, seed: int, faults: list[str]) -> list[S
         as_dataset(asked.data, seed)
         for spec in specs:
             if spec is not None:
-                with collected(faults):
-                    cut = spec.cut(asked.stream, asked.data, seed)
+                name = name_of(spec)
+                with collected(faults), own.guarded(f"stream {name!r}"):
+                    cut = spec.cut(name, asked.data, seed)
                     found.append(cut.fixed(fit(Whole, values["seed"])) if "seed" in values else cut)
     return found
 
@@ -229,7 +237,7 @@ def _net(word: str, values: dict[str, str], faults: list[str]) -> NetLike | None
 def _made(
     shelf: Shelf[Any],
     base: type | None,
-    name: str,
+    word: str,
     values: dict[str, str],
     faults: list[str],
     besides: Mapping[str, Any] = MappingProxyType({}),
@@ -238,15 +246,18 @@ def _made(
 
     `besides`: what can be set that is not the thing's own.
     """
-    owner = f"{shelf.word} {name!r}"
     with collected(faults):
-        wrong = faults_in(shelf.find(name), values, owner, besides)
-        if wrong:
-            raise BadInput(*wrong)
-        return shelf.make(name, {setting: value for setting, value in values.items() if setting not in besides})
-    if name not in shelf.names() and base is not None:
+        name, cls = own.find(shelf, word)
+        owner = f"{shelf.word} {name!r}"
+        with collected(faults):
+            if wrong := faults_in(cls, values, owner, besides):
+                raise BadInput(*wrong)
+            used = {setting: value for setting, value in values.items() if setting not in besides}
+            return own.made(cls, used, owner, f"--set {shelf.word}.")
+        return None
+    if base is not None:
         known = {k: v for k, v in values.items() if k in {**hints(base), **besides}}
-        faults += [f for f in faults_in(base, known, owner, besides) if f not in faults]
+        faults += [f for f in faults_in(base, known, f"{shelf.word} {word!r}", besides) if f not in faults]
     return None
 
 

@@ -24,7 +24,7 @@ LENIENT = {"ignore_unknown_options": True}
 def run(
     ctx: typer.Context,
     words: Annotated[list[str] | None, typer.Argument(metavar="METHOD", hidden=True)] = None,
-    stream: Annotated[str, Option(metavar="NAME", help="How tasks are made.")] = "split",
+    stream: Annotated[str, Option(metavar="NAME", help="How tasks are made, or your own: file.py:Class.")] = "split",
     data: Annotated[str, Option(metavar="NAME", help="The data set they are cut from.")] = "digits",
     tasks: Annotated[str | None, Option(metavar="N", help="Number of tasks.  [default: 5]")] = None,
     examples: Annotated[str | None, Option(metavar="N", help="Training rows per task.  [default: all]")] = None,
@@ -33,7 +33,9 @@ def run(
         Option(metavar="WORD,...", help="class, domain or task, or several.  [default: the stream's own]"),
     ] = None,
     net: Annotated[str, Option(metavar="NAME", help="The network, or your own: file.py:function_or_class.")] = "mlp",
-    protocol: Annotated[str, Option(metavar="NAME", help="How the stream is shown.")] = "online",
+    protocol: Annotated[
+        str, Option(metavar="NAME", help="How the stream is shown, or your own: file.py:Class.")
+    ] = "online",
     lr: Annotated[str | None, Option(metavar="RATE", help="Learning rate.  [default: 0.1]")] = None,
     batch: Annotated[str | None, Option(metavar="N", help="Examples per mini-batch.  [default: 10]")] = None,
     epochs: Annotated[

@@ -13,7 +13,7 @@ import numpy as np
 from holdfast import metrics
 from holdfast.audit import card
 from holdfast.engine import Keeper, Net, Optimiser, OptimiserName, ScheduleName, optimiser
-from holdfast.errors import BadInput
+from holdfast.errors import BadInput, RunFailed
 from holdfast.methods import Learner
 from holdfast.protocols.session import Session, Watch, faults_of_hidden_task, name_of
 from holdfast.settings import BelowOne, Count, NonNegative, Positive, Whole, provenance, settings_of
@@ -33,6 +33,10 @@ class Job:
     watch: Watch | None
     keep: Keeper | None
     reshape: Reshape | None
+
+    def session(self, optimiser: Optimiser) -> Session:
+        """The session in which it is run, gone on with where it was interrupted."""
+        return Session(self.learner, self.stream, self.net, optimiser, self.seed, self.watch, self.keep)
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,9 @@ class Protocol(ABC):
         `reshape` is for protocols that choose the network's hidden layers; None where it has none to choose.
         """
         self.refuse(learner, stream)
-        return self.show(Job(learner, stream, net, seed, watch, keep, reshape))
+        session = self.show(Job(learner, stream, net, seed, watch, keep, reshape))
+        self._refuse_part(session)
+        return session
 
     @abstractmethod
     def show(self, job: Job) -> Session:
@@ -94,11 +100,27 @@ class Protocol(ABC):
         schedule = self.schedule, self.schedule_every, self.schedule_factor
         return optimiser(self.optimiser, lr, self.momentum, self.decay, self.clip, *schedule)
 
+    def _refuse_part(self, session: Session) -> None:
+        """A protocol of a user's may have left something out."""
+        if not isinstance(session, Session):
+            what = type(session).__name__
+            raise RunFailed(f"{type(self).__name__}.show returned a {what}; it must return the session")
+        tasks, learned = len(session.stream), len(session.measured.bytes)
+        if learned != tasks:
+            raise RunFailed(f"protocol {name_of(self)!r} has learned {learned} of {tasks} tasks")
+        scored = {scoring["after_task"] for scoring in session.measured.scorings}
+        for t in range(tasks):
+            if t not in scored:
+                raise RunFailed(
+                    f"protocol {name_of(self)!r} has not scored the learner after task {t}; "
+                    "call session.score(task.t, step)"
+                )
+
     def _faults_of_schedule(self) -> list[str]:
         names = [] if self.schedule == "step" else ["schedule_every", "schedule_factor"]
         given = [name for name in names if provenance(self)[name]["chosen_by"] == "given"]
         return [
-            f"{name} of protocol {type(self).__name__.lower()!r} would be ignored: its schedule is {self.schedule!r}; "
+            f"{name} of protocol {name_of(self)!r} would be ignored: its schedule is {self.schedule!r}; "
             "try schedule=step"
             for name in given
         ]
@@ -131,7 +153,7 @@ def record_of(
         settings=settings,
         stream={"name": stream.name, **stream.settings, "seed": stream.seed, "fingerprint": stream.fingerprint},
         scenario=stream.scenario,
-        protocol={"name": type(protocol).__name__.lower(), **settings_of(protocol)},
+        protocol={"name": name_of(protocol), **settings_of(protocol)},
         net={**net, **{k: session.chosen[f"net.{k}"]["value"] for k in net if f"net.{k}" in session.chosen}},
         tasks=tuple(
             {

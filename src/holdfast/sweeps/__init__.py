@@ -6,11 +6,11 @@ from holdfast.sweeps.events import Event, Failure, Watcher
 from holdfast.sweeps.executor import execute, read_failures
 from holdfast.sweeps.file import read_sweep
 from holdfast.sweeps.lock import locked
-from holdfast.sweeps.plan import Plan, gridded, plan
+from holdfast.sweeps.plan import Sweep, gridded, plan
 from holdfast.sweeps.store import claim, claim_sweep, read_cells, read_record, read_records, write_record, write_text
 
 __all__ = [
-    "Cell", "Choice", "Event", "Failure", "Grid", "NetLike", "Plan", "Watcher", "choose", "claim", "claim_sweep",
+    "Cell", "Choice", "Event", "Failure", "Grid", "NetLike", "Sweep", "Watcher", "choose", "claim", "claim_sweep",
     "execute", "gridded", "locked", "plan", "read_cells", "read_failures", "read_record", "read_records", "read_sweep",
     "trials", "versions", "write_record", "write_text",
 ]  # fmt: skip

@@ -155,23 +155,22 @@ def _find(place: str, name: Any, key: str, folder: Path, faults: list[str]) -> t
     """The name of a thing, and the thing or its class."""
     if isinstance(name, str):
         try:
-            if place in ("method", "net") and own.is_own(name):
-                file = str(folder / Path(name).expanduser())
-                return own.learner(file) if place == "method" else (name, own.net(file))
-            return name, SHELVES[place].find(name)
+            word = str(folder / Path(name).expanduser()) if own.is_own(name) else name
+            return (name, own.net(word)) if place == "net" and own.is_own(name) else own.find(SHELVES[place], word)
         except BadInput as error:
             faults += [f"{key}: {fault}" for fault in error.faults]
             return None
-    if place == "method" and isinstance(name, type) and issubclass(name, Learner):
-        return name.__name__, name
-    if place == "method" and isinstance(name, Learner):
-        return name_of(name), name
-    fine = {
-        "stream": isinstance(name, Stream),
-        "protocol": isinstance(name, Protocol),
-        "net": isinstance(name, NetSpec) or callable(name),
-    }
-    if fine.get(place, False):
+    if place == "net" and (isinstance(name, NetSpec) or callable(name)):
         return str(getattr(name, "name", None) or getattr(name, "__name__", type(name).__name__.lower())), name
+    if place == "stream" and isinstance(name, Stream):
+        return name.name, name
+    try:
+        if isinstance(name, type):
+            return name.__name__, own.whole(SHELVES[place], name, name.__name__)
+        if isinstance(name, SHELVES[place].base):
+            return name_of(name), own.fitting(name, f"{place} {name_of(name)!r}")
+    except BadInput as error:
+        faults += [f"{key}: {fault}" for fault in error.faults]
+        return None
     faults.append(f"{key}: must be the name of a {place}, not {name!r}; see `holdfast list {place}s`")
     return None
