@@ -90,6 +90,15 @@ def test_same_seed_same_model(digits):
     np.testing.assert_array_equal(first, again)
 
 
+def test_schedules_and_clipping_reach_the_model(digits):
+    X, y = digits
+    plain, *others = (
+        hf.ContinualClassifier("finetune", protocol=hf.protocol("epochs", **words)).fit(X, y).decision_function(X)
+        for words in ({}, {"schedule": "cosine"}, {"clip": 0.1})
+    )
+    assert not any(np.allclose(plain, other) for other in others)
+
+
 def test_fit_starts_anew(digits):
     X, y = digits
     model = hf.ContinualClassifier("finetune").fit(X[y < 2], y[y < 2])

@@ -18,9 +18,15 @@ def test_the_first_block_runs(tmp_path, monkeypatch, capsys):
     assert "'value': 320" in capsys.readouterr().out
 
 
-def test_the_example_is_the_file_that_is_named():
-    example = (ROOT / "examples" / "own_method.py").read_text()
-    assert BLOCKS[1] in example
+@pytest.mark.parametrize(("block", "name"), [(1, "own_method.py"), (2, "own_protocol.py"), (3, "own_stream.py")])
+def test_the_example_is_the_file_that_is_named(block, name):
+    assert BLOCKS[block] in (ROOT / "examples" / name).read_text()
+
+
+@pytest.mark.parametrize("name", ["own_protocol.py", "own_stream.py"])
+def test_the_commands_of_the_examples_are_in_the_readme(name):
+    command = (ROOT / "examples" / name).read_text().split('"""')[1].strip().splitlines()[-1]
+    assert f"\n{command}\n" in (ROOT / "README.md").read_text()
 
 
 def test_the_example_runs_and_passes_the_contracts(capsys):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from holdfast.estimator import ContinualClassifier
     from holdfast.methods import Learner
     from holdfast.metrics import interval, panels, study
+    from holdfast.protocols import Passing, Protocol
+    from holdfast.streams import Plan, StreamSpec
     from holdfast.sweeps import Cell, Choice
     from holdfast.types import Batch, Record, Stream, StreamInfo, Task
 
@@ -28,11 +30,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BadInput", "Batch", "Cell", "Choice", "Comparison", "ContinualClassifier", "Growing", "Learner", "Memory", "Net",
-    "PastDataError", "Record", "RunFailed", "Stream", "StreamInfo", "Task", "compare", "interval", "load", "method",
-    "net", "panels", "protocol", "run", "run_cells", "stream", "study", "sweep", "tune",
+    "Passing", "PastDataError", "Plan", "Protocol", "Record", "RunFailed", "Stream", "StreamInfo", "StreamSpec", "Task",
+    "compare", "interval", "load", "method", "net", "panels", "protocol", "run", "run_cells", "stream", "study",
+    "sweep", "tune",
 ]  # fmt: skip
 
-_ROOMS = ("errors", "types", "api", "methods", "engine", "estimator", "metrics", "sweeps")  # where public names live
+# Where public names live.
+_ROOMS = ("errors", "types", "api", "methods", "engine", "streams", "protocols", "estimator", "metrics", "sweeps")
 
 
 def __getattr__(name: str) -> Any:

@@ -7,22 +7,22 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from holdfast import metrics, report
 from holdfast.errors import BadInput, RunFailed
 from holdfast.methods import Learner, methods
 from holdfast.nets import NetSpec, nets
 from holdfast.protocols import Protocol, Watch, name_of, protocols
-from holdfast.settings import faults_in, hints
-from holdfast.streams import streams
+from holdfast.settings import Shelf
+from holdfast.streams import StreamSpec, streams
 from holdfast.sweeps import (
     Cell,
     Choice,
     Failure,
     Grid,
     NetLike,
-    Plan,
+    Sweep,
     Watcher,
     choose,
     claim,
@@ -31,6 +31,7 @@ from holdfast.sweeps import (
     gridded,
     locked,
     on_ray,
+    own,
     plan,
     read_cells,
     read_experiment,
@@ -49,10 +50,14 @@ from holdfast.types import Record, Stream
 if TYPE_CHECKING:
     import pandas
 
+T = TypeVar("T")
+StreamLike = str | Stream | StreamSpec | type[StreamSpec]
+ProtocolLike = str | Protocol | type[Protocol]
 
-def method(name: str, **settings: Any) -> Learner:
-    """A method by name, e.g. `method("gem", memories=256, margin=0.5)`."""
-    return methods.make(name, settings)
+
+def method(name: str | type[Learner], **settings: Any) -> Learner:
+    """A method by name, e.g. `method("gem", memories=256, margin=0.5)`, or from a class of your own."""
+    return _made(methods, name, settings)
 
 
 def net(name: str, **settings: Any) -> NetSpec:
@@ -60,25 +65,39 @@ def net(name: str, **settings: Any) -> NetSpec:
     return nets.make(name, settings)
 
 
-def protocol(name: str, **settings: Any) -> Protocol:
-    """A protocol by name, e.g. `protocol("epochs", epochs=4, batch=128, lr=1e-3, optimiser="adam")`."""
-    return protocols.make(name, settings)
+def protocol(name: str | type[Protocol], **settings: Any) -> Protocol:
+    """A protocol by name, e.g. `protocol("epochs", epochs=4, batch=128, lr=1e-3)`, or from a class of your own."""
+    return _made(protocols, name, settings)
 
 
-def stream(name: str, data: Any = "digits", seed: int = 0, **settings: Any) -> Stream:
-    """A stream by name. `data` is a data set's name, `(x, y)`, `(x, y, x_test, y_test)`, or a torch or HF data set.
+def stream(name: str | type[StreamSpec], data: Any = "digits", seed: int = 0, **settings: Any) -> Stream:
+    """A stream by name, or from a class of your own.
+
+    `data` is a data set's name, `(x, y)`, `(x, y, x_test, y_test)`, or a torch or Hugging Face data set.
 
     >>> stream("split", tasks=5).tasks[1].classes
     (2, 3)
     """
-    return streams.make(name, settings).cut(name, data, seed)
+    spec = _made(streams, name, settings)
+    return spec.cut(name_of(spec), data, seed)
+
+
+def _made(shelf: Shelf[T], given: str | type[T], settings: Mapping[str, Any]) -> T:
+    if not isinstance(given, str | type):
+        base = shelf.base.__name__
+        raise BadInput(f"a {shelf.word} must be a name or a {base} class, not a {type(given).__name__}")
+    if isinstance(given, type):
+        name, cls = given.__name__, own.whole(shelf, given, given.__name__)
+    else:
+        name, cls = own.find(shelf, given)
+    return own.made(cls, settings, f"{shelf.word} {name!r}")
 
 
 def run(
     method: str | Learner | type[Learner],
-    stream: str | Stream,
+    stream: StreamLike,
     net: str | NetLike = "mlp",
-    protocol: str | Protocol = "online",
+    protocol: ProtocolLike = "online",
     seed: int = 0,
     device: str = "auto",
     watch: Watch | None = None,
@@ -91,31 +110,33 @@ def run(
 
 def compare(
     methods: str | Learner | type[Learner] | Sequence[str | Learner | type[Learner]],
-    stream: str | Stream | Sequence[Stream],
+    stream: StreamLike | Sequence[StreamLike],
     seeds: int | Sequence[int] = 5,
     net: str | NetLike = "mlp",
-    protocol: str | Protocol = "online",
+    protocol: ProtocolLike = "online",
     device: str = "auto",
     jobs: int | None = None,
     out: str | Path | None = None,
     watch: Watcher | None = None,
     checkpoint_every: int | None = None,
+    stream_seed: int | None = None,
 ) -> Comparison:
     """Run several methods on the same streams and seeds, in parallel processes; each seed cuts the stream anew.
 
+    With `stream_seed`, every run has the stream of that seed, and `seeds` set weights, batches and the learner alone.
     With `out`, results are kept there: finished runs are not repeated, interrupted ones go on from the last task (and
     every `checkpoint_every` steps of it), and another experiment's folder is refused.
     """
     chosen = [as_method(m) for m in ([methods] if isinstance(methods, str | Learner | type) else methods)]
-    which = [stream] if isinstance(stream, str | Stream) else list(stream)
+    which = [stream] if isinstance(stream, str | Stream | StreamSpec | type) else list(stream)
     numbers = range(seeds) if isinstance(seeds, int) else list(seeds)
     if not all(isinstance(seed, int) for seed in numbers):
         raise BadInput(f"seeds must be a number of seeds or a list of whole numbers, not {seeds!r}")
+    if stream_seed is not None and (type(stream_seed) is not int or stream_seed < 0):
+        raise BadInput(f"stream_seed must be a whole number >= 0, not {stream_seed!r}")
+    shown = [as_stream(s) if stream_seed is None else as_stream(s).fixed(stream_seed) for s in which]
     cells = [
-        Cell(m, as_stream(s), as_net(net), as_protocol(protocol), seed, device)
-        for s in which
-        for m in chosen
-        for seed in numbers
+        Cell(m, s, as_net(net), as_protocol(protocol), seed, device) for s in shown for m in chosen for seed in numbers
     ]
     if not cells:
         raise BadInput("there is nothing to run: give at least one method, one stream and one seed")
@@ -140,10 +161,11 @@ def sweep(
     """Run methods × streams × nets × protocols × seeds × a grid of settings, or a sweep file: `sweep("file.toml")`.
 
     Each of the first is one thing or a list: names, or what hf.method(...) and its like make. `grid` maps settings to
-    values: `{"ewc.strength": [1, 10], "protocol.lr": [0.01, 0.1], "net.hidden": [(100,), (400, 400)]}`. `out` is a
-    store: sweeps kept in the same one share their finished cells. `on="ray"` runs the cells on a Ray cluster of this
-    machine, `on="ray://HOST:PORT"` on another one. Unfinished cells are saved in `out` either way, after every task and
-    every `checkpoint_every` steps of it, and go on from there, wherever they are run next.
+    values: `{"ewc.strength": [1, 10], "protocol.lr": [0.01, 0.1], "net.hidden": [(100,), (400, 400)]}`; "stream.seed"
+    cuts the stream with that seed in place of each run's. `out` is a store: sweeps kept in the same one share their
+    finished cells. `on="ray"` runs the cells on a Ray cluster of this machine, `on="ray://HOST:PORT"` on another one.
+    Unfinished cells are saved in `out` either way, after every task and every `checkpoint_every` steps of it, and go on
+    from there, wherever they are run next.
     """
     said = {"streams": streams, "seeds": seeds, "nets": nets, "protocols": protocols, "grid": grid, "name": name}
     if isinstance(methods, str | Path) and str(methods).endswith(".toml"):
@@ -161,7 +183,7 @@ def sweep(
 
 
 def run_sweep(
-    planned: Plan,
+    planned: Sweep,
     out: Path | None = None,
     jobs: int | None = None,
     watch: Watcher | None = None,
@@ -192,10 +214,10 @@ def run_sweep(
 
 def tune(
     method: str | Learner | type[Learner],
-    stream: str | Stream,
+    stream: StreamLike,
     grid: Grid,
     net: str | NetLike = "mlp",
-    protocol: str | Protocol = "online",
+    protocol: ProtocolLike = "online",
     seed: int = 0,
     device: str = "auto",
     jobs: int | None = None,
@@ -389,17 +411,17 @@ def as_method(given: str | Learner | type[Learner]) -> Learner:
         given = given()
     if not isinstance(given, Learner):
         raise BadInput(f"a method must be a name or a Learner, not a {type(given).__name__}")
-    faults = faults_in(type(given), {k: vars(given)[k] for k in hints(type(given))}, f"method {name_of(given)!r}")
-    if faults:
-        raise BadInput(*faults)
-    return given
+    return own.fitting(given, f"method {name_of(given)!r}")
 
 
-def as_stream(given: str | Stream) -> Stream:
-    if isinstance(given, str):
+def as_stream(given: StreamLike) -> Stream:
+    if isinstance(given, str | type):
         return stream(given)
+    if isinstance(given, StreamSpec):
+        own.whole(streams, type(given), type(given).__name__)
+        return own.fitting(given, f"stream {name_of(given)!r}").cut(name_of(given), "digits", seed=0)
     if not isinstance(given, Stream):
-        raise BadInput(f"a stream must be a name or made by hf.stream(...), not a {type(given).__name__}")
+        raise BadInput(f"a stream must be a name, a StreamSpec or made by hf.stream(...), not a {type(given).__name__}")
     return given
 
 
@@ -411,12 +433,12 @@ def as_net(given: str | NetLike) -> NetLike:
     return given
 
 
-def as_protocol(given: str | Protocol) -> Protocol:
-    if isinstance(given, str):
+def as_protocol(given: ProtocolLike) -> Protocol:
+    if isinstance(given, str | type):
         return protocol(given)
     if not isinstance(given, Protocol):
-        raise BadInput(f"a protocol must be a name or made by hf.protocol(...), not a {type(given).__name__}")
-    return given
+        raise BadInput(f"a protocol must be a name or a Protocol, not a {type(given).__name__}")
+    return own.fitting(given, f"protocol {name_of(given)!r}")
 
 
 def _experiment(cells: Sequence[Cell]) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ import re
 import types as pytypes
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from holdfast.errors import BadInput, unknown
@@ -176,18 +177,20 @@ def comments(cls: type) -> dict[str, str]:
     return {name: found.get(name, "") for name in hints(cls)}
 
 
-def faults_in(cls: type, values: Mapping[str, Any], owner: str) -> list[str]:
-    """Every fault of these settings, as sentences."""
-    kinds = hints(cls)
+def faults_in(
+    cls: type, values: Mapping[str, Any], owner: str, besides: Mapping[str, Any] = MappingProxyType({})
+) -> list[str]:
+    """Every fault of these settings, as sentences; `besides`: what can be set that is no field, and its type."""
+    fields = hints(cls)
     found = [
         f"{name} of {owner} is declared as {_type_word(kind)}, which no setting can be; write a number, bool, str, "
         "Literal[...] or tuple[..., ...]"
-        for name, kind in kinds.items()
+        for name, kind in fields.items()
         if not _is_setting(kind)
     ]
-    kinds = {name: kind for name, kind in kinds.items() if _is_setting(kind)}
+    kinds = {**besides, **{name: kind for name, kind in fields.items() if _is_setting(kind)}}
     for name, value in values.items():
-        if name in hints(cls) and name not in kinds:
+        if name in fields and name not in kinds:
             continue
         if name not in kinds:
             found.append(

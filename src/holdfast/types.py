@@ -153,6 +153,7 @@ class Stream:
     fingerprint: str  # of the data set
     reseed: Callable[[int], Stream] = field(repr=False)  # the same stream with another seed
     chosen_by: Mapping[str, str] = field(default_factory=dict, repr=False)  # who chose each setting
+    spec: Any = field(default=None, repr=False)  # the recipe it was cut by
 
     @property
     def name(self) -> str:
@@ -168,6 +169,10 @@ class Stream:
         tasks = tuple(replace(task, test=task.val, val=task.val.take(nothing)) for task in self.tasks)
         settings = {**self.settings, "scored_on": "val"}
         return replace(self, tasks=tasks, settings=settings, reseed=partial(_reseed_held_out, self.reseed))
+
+    def fixed(self, seed: int) -> Stream:
+        """The stream cut with this seed, whatever the seed of the run that asks for it."""
+        return _fixed(self.reseed, seed)
 
     def to(self, device: torch.device) -> Stream:
         moved: dict[int, Tensor] = {}
@@ -186,12 +191,21 @@ class Stream:
         return len(self.tasks)
 
     def __repr__(self) -> str:
-        words = ", ".join(f"{k}={v!r}" for k, v in self.settings.items() if v is not None)
+        words = ", ".join(f"{k}={v!r}" for k, v in self.settings.items() if v is not None and k != "seed")
         return f"stream({self.name!r}, {words}, seed={self.seed})"
 
 
 def _reseed_held_out(reseed: Callable[[int], Stream], seed: int) -> Stream:
     return reseed(seed).held_out()
+
+
+def _fixed(reseed: Callable[[int], Stream], seed: int, of_run: int | None = None) -> Stream:
+    """The stream of this seed, which says so among its settings; the seed of a run plays no part."""
+    cut = reseed(seed)
+    if cut.seed != seed:
+        raise ValueError(f"the stream is fixed to seed {cut.seed} already")
+    settings, chosen_by = {**cut.settings, "seed": seed}, {**cut.chosen_by, "seed": "given"}
+    return replace(cut, settings=settings, chosen_by=chosen_by, reseed=partial(_fixed, reseed, seed))
 
 
 @dataclass(frozen=True, eq=False)

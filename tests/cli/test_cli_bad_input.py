@@ -26,6 +26,40 @@ def crash(info): raise KeyError("oops")
 
 class TakesTwo(nn.Module):
     def __init__(self, info, width): ...
+
+@dataclass(frozen=True)
+class Shows(hf.Passing):
+    passes = 1
+    much: int = 1
+
+@dataclass(frozen=True, kw_only=True)
+class Wants(hf.Passing):
+    passes = 1
+    much: int
+
+class Unfinished(hf.Protocol): ...
+
+@dataclass(frozen=True)
+class Trips(hf.Passing):
+    passes = 1
+    def faults(self, learner, stream): raise KeyError("oops")
+
+@dataclass(frozen=True)
+class Falls(hf.Passing):
+    passes = 1
+    def descent(self): raise SystemExit(3)
+
+@dataclass(frozen=True)
+class Cuts(hf.StreamSpec):
+    high: bool = False
+    def plan(self, data, seed):
+        return "class", 2, [hf.Plan("all", (0, 1), (0, 1))]
+
+class Uncut(hf.StreamSpec): ...
+
+@dataclass(frozen=True)
+class Slips(hf.StreamSpec):
+    def plan(self, data, seed): raise IndexError("no such row")
 '''
 
 
@@ -52,6 +86,11 @@ def refused(holdfast, here: Path, command: str) -> list[str]:
         ("run gem --protocol onlin", ["protocol 'onlin'", "'online'"]),
         ("run gem --scenario clas", ["scenario", "class, domain, task", "'clas'"]),
         ("run gem --optimiser adm", ["optimiser", "sgd, momentum, adam", "'adm'"]),
+        ("run gem --set protocol.schedule=cosin", ["schedule", "constant, cosine, step", "'cosin'"]),
+        ("run gem --set protocol.clip=-1", ["clip", "number >= 0", "'-1'"]),
+        ("run gem --set protocol.schedul=cosine", ["'schedul'", "'schedule'"]),
+        ("run gem --set protocol.schedule_every=9", ["schedule_every", "ignored", "schedule=step"]),
+        ("run gem --set schedule=step", ["'schedule'", "'protocol.schedule'"]),
         ("run gem --device gpu", ["device 'gpu'", "auto, cpu, cuda, mps"]),
         # types and ranges
         ("run gem --tasks abc", ["tasks", "whole number >= 1", "'abc'"]),
@@ -86,6 +125,10 @@ def refused(holdfast, here: Path, command: str) -> list[str]:
         ("run gem --set net.hiden=3", ["'hiden'", "'hidden'"]),
         ("run gem --set net.hidden=0", ["hidden", ">= 1", "'0'"]),
         ("run gem --set protocol.score_every=x", ["score_every", ">= 0", "'x'"]),
+        ("run gem --set stream.seed=x", ["seed of stream 'split'", "whole number >= 0", "'x'"]),
+        ("run gem --set stream.seed=-1", ["seed of stream 'split'", ">= 0", "'-1'"]),
+        ("run gem --set stream.sed=1", ["'sed'", "'seed'"]),
+        ("run gem --set seed=1", ["'seed'", "'stream.seed'"]),
         ("run gem --set memories=3 --set memories=4", ["memories", "twice"]),
         ("run gem --lr 0.1 --set protocol.lr=0.2", ["protocol.lr", "twice"]),
         # impossible together
@@ -137,6 +180,28 @@ def refused(holdfast, here: Path, command: str) -> list[str]:
         ("run gem --net mine.py:number_net", ["nn.Module", "int"]),
         ("run gem --net mine.py:crash", ["KeyError", "oops"]),
         ("run gem --net mine.py:TakesTwo", ["TakesTwo", "one argument", "'width'"]),
+        ("run gem --protocol mine.py:Show", ["Protocol of mine.py", "'Show'", "'Shows'"]),
+        ("run gem --protocol mine.py", ["which Protocol of mine.py", "mine.py:Shows or Wants"]),
+        ("run gem --protocol mine.py:number", ["number of mine.py", "not a Protocol", "holdfast.Protocol"]),
+        ("run gem --protocol mine.py:Cuts", ["Cuts of mine.py", "not a Protocol"]),
+        ("run gem --protocol mine.py:Unfinished", ["Unfinished", "does not define descent, show"]),
+        ("run gem --protocol mine.py:Wants", ["'Wants'", "--set protocol.much="]),
+        ("run gem --protocol mine.py:Shows --set protocol.mcuh=1", ["'mcuh' of protocol 'Shows'", "'much'"]),
+        ("run gem --protocol mine.py:Shows --set protocol.much=x", ["much of protocol 'Shows'", "whole number", "'x'"]),
+        ("run gem --protocol mine.py:Shows --set much=1", ["'much'", "'protocol.much'"]),
+        ("run gem --protocol mine.py:Shows --epochs 3", ["'epochs' of protocol 'Shows'"]),
+        ("run gem --protocol mine.py:Trips", ["protocol 'Trips' cannot be used", "KeyError", "oops"]),
+        ("run gem --protocol mine.py:Falls", ["protocol 'Falls' cannot be used", "SystemExit"]),
+        ("run gem --protocol broken.py:Mine", ["broken.py", "SyntaxError"]),
+        ("run gem --protocol nowhere.py:Mine", ["nowhere.py", "not a file"]),
+        ("run gem --stream mine.py:Cut", ["StreamSpec of mine.py", "'Cut'", "'Cuts'"]),
+        ("run gem --stream mine.py:number", ["number of mine.py", "not a StreamSpec", "holdfast.StreamSpec"]),
+        ("run gem --stream mine.py:Uncut", ["Uncut", "does not define plan"]),
+        ("run gem --stream mine.py:Cuts --set stream.hihg=1", ["'hihg' of stream 'Cuts'", "'high'"]),
+        ("run gem --stream mine.py:Cuts --set stream.seed=x", ["seed of stream 'Cuts'", "'x'"]),
+        ("run gem --stream mine.py:Cuts --set high=1", ["'high'", "'stream.high'"]),
+        ("run gem --stream mine.py:Cuts --examples 99999", ["99999", "at most"]),
+        ("run gem --stream mine.py:Slips", ["stream 'Slips' cannot be made", "IndexError", "no such row"]),
         # folders
         ("run gem --out mine.py", ["mine.py", "file"]),
         ("run gem --out mine.py/below", ["mine.py", "file"]),

@@ -79,6 +79,16 @@ def test_every_option_reaches_the_record(holdfast, here):
     assert record["seed"] == 4
 
 
+def test_the_stream_may_have_a_seed_of_its_own(holdfast, here):
+    assert holdfast("run er TINY --stream permuted --set stream.seed=3 --seeds 0,1 --out out --quiet").code == 0
+    records = [json.loads(p.read_text()) for p in here.glob("out/cells/*/record.json")]
+    assert sorted(r["seed"] for r in records) == [0, 1]
+    assert [r["stream"]["seed"] for r in records] == [3, 3]
+    assert [r["settings"]["stream.seed"] for r in records] == [{"value": 3, "chosen_by": "given"}] * 2
+    (entry,) = json.loads((here / "out" / "summary.json").read_text())["methods"].values()
+    assert entry["seeds"] == [0, 1]
+
+
 def test_defaults_are_those_of_the_contract(holdfast, here):
     holdfast("run finetune --jobs 1 --out out --quiet")
     record = record_in(here / "out")
@@ -206,6 +216,25 @@ def test_own_method_and_own_nets_run(holdfast, here):
     assert holdfast(f"run {here}/mine.py:Mine TINY --net mine.py:Linear --quiet").code == 0
 
 
+def test_own_protocol_and_own_stream_run(holdfast, here):
+    Path("mine.py").write_text(OWN)
+    command = "compare mine.py:Mine,finetune --protocol mine.py:Twice --stream mine.py:Pairs --examples 20 --jobs 1"
+    done = holdfast(f"{command} --lr 0.05 --set protocol.more=3 --set stream.swapped=yes --seeds 0,1 --out out --json")
+    assert done.code == 0
+    assert [entry["label"] for entry in json.loads(done.out)["methods"].values()] == ["Mine", "finetune"]
+    record = json.loads(next(here.glob("out/cells/finetune-s0-*/record.json")).read_text())
+    assert (
+        record["protocol"]["name"] == "Twice" and record["protocol"]["more"] == 3 and record["protocol"]["lr"] == 0.05
+    )
+    assert record["stream"]["name"] == "Pairs" and record["settings"]["stream.swapped"]["value"] is True
+    assert record["card"]["single_pass"]["value"] == 2
+    again = holdfast(f"{command} --lr 0.05 --set protocol.more=3 --set stream.swapped=yes --seeds 0,1 --out out")
+    assert again.err.count("finished before") == 4
+    Path("mine.py").write_text(OWN + "# another thought\n")
+    changed = holdfast(f"{command} --lr 0.05 --set protocol.more=3 --set stream.swapped=yes --seeds 0,1 --out out")
+    assert changed.code == 2 and "source" in changed.complaints[0]
+
+
 def test_after_an_interrupt_the_same_command_goes_on(holdfast, monkeypatch):
     said = []
 
@@ -250,6 +279,21 @@ class Mine(hf.Learner):
 
     def observe(self, batch):
         return self.descend(self.scale * self.cross_entropy(batch))
+
+@dataclass(frozen=True)
+class Twice(hf.Passing):
+    """Two passes."""
+    passes = 2
+    more: int = 1
+
+@dataclass(frozen=True)
+class Pairs(hf.StreamSpec):
+    """Two tasks of two classes."""
+    swapped: bool = False
+
+    def plan(self, data, seed):
+        plans = [hf.Plan("low", (0, 1), (0, 1)), hf.Plan("high", (2, 3), (2, 3))]
+        return "class", 4, plans[::-1] if self.swapped else plans
 
 def linear(info):
     return nn.Sequential(nn.Flatten(), nn.Linear(64, info.classes))

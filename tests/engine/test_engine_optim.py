@@ -9,12 +9,13 @@ import torch.nn.functional as F
 from holdfast.engine import Adam, Momentum, Net, optimiser
 from holdfast.engine.optim import _grown
 
-CASES = [("sgd", 0.0), ("sgd", 0.02), ("momentum", 0.0), ("momentum", 0.02), ("adam", 0.0), ("adam", 0.02)]
+CASES = [(name, decay) for name in ("sgd", "momentum", "adam", "adamw") for decay in (0.0, 0.02)]
 
 
 def torch_optimiser(name, parameters, decay):
-    if name == "adam":
-        return torch.optim.Adam(parameters, 0.01, weight_decay=decay)
+    if name in ("adam", "adamw"):
+        kind = torch.optim.Adam if name == "adam" else torch.optim.AdamW
+        return kind(parameters, 0.01, weight_decay=decay)
     return torch.optim.SGD(parameters, 0.01, momentum=0.8 if name == "momentum" else 0.0, weight_decay=decay)
 
 
@@ -42,7 +43,7 @@ def test_fifty_steps_equal_torch_optim(module, name, decay, examples):
 
 
 @pytest.mark.parametrize("module", ["mlp"], indirect=True)
-@pytest.mark.parametrize("name", ["sgd", "momentum", "adam"])
+@pytest.mark.parametrize("name", ["sgd", "momentum", "adam", "adamw"])
 def test_reset_is_a_new_optimiser(module, name, examples):
     twin = copy.deepcopy(module)
     net, ours = Net(module), optimiser(name, 0.01, momentum=0.8)
@@ -56,7 +57,7 @@ def test_reset_is_a_new_optimiser(module, name, examples):
 
 
 @pytest.mark.parametrize("module", ["mlp"], indirect=True)
-@pytest.mark.parametrize("name", ["momentum", "adam"])
+@pytest.mark.parametrize("name", ["momentum", "adam", "adamw"])
 def test_state_round_trip_continues_bit_for_bit(module, name, examples):
     net, ours = Net(module), optimiser(name, 0.01)
 
@@ -117,3 +118,109 @@ def test_momentum_is_cut_and_padded_with_the_weights():
     assert momentum.v.tolist() == [1.5, 1.5, 1.0]
     momentum.descend(torch.zeros(1), torch.zeros(1), None)
     assert momentum.v.tolist() == [0.75]
+
+
+@pytest.mark.parametrize("module", ["mlp"], indirect=True)
+def test_decay_that_is_decoupled_is_not_added_to_the_gradient(module, examples):
+    """Strong decay tells Adam from AdamW."""
+    ends = []
+    for name in ("adam", "adamw"):
+        net, ours = Net(copy.deepcopy(module)), optimiser(name, 0.01, decay=0.5)
+        for step in range(5):
+            x, y = examples(8, seed=step)
+            net.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            ours.step(net)
+        ends.append(net.theta.detach())
+    assert (ends[0] - ends[1]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ["sgd", "momentum", "adam", "adamw"])
+def test_frozen_entries_do_not_move_whatever_decays_and_clips(name):
+    net = Net(torch.nn.Linear(3, 2))
+    start = net.theta.detach().clone()
+    net.frozen = torch.arange(8) < 4
+    ours = optimiser(name, 0.1, decay=0.5, clip=0.1)
+    for _ in range(3):
+        net.grad.copy_(torch.arange(8.0))
+        ours.step(net)
+    assert torch.equal(net.theta[:4], start[:4])
+    assert not torch.isclose(net.theta[4:], start[4:]).any()
+
+
+@pytest.mark.parametrize("module", ["mlp", "tied"], indirect=True)
+@pytest.mark.parametrize("name", ["sgd", "adamw"])
+@pytest.mark.parametrize("clip", [0.05, 0.5, 50.0])
+def test_clipped_steps_equal_torchs(module, name, clip, examples):
+    """0.05 always clips, 0.5 now and then, 50 never."""
+    twin = copy.deepcopy(module)
+    net, ours = Net(module), optimiser(name, 0.01, decay=0.02, clip=clip)
+    theirs = torch_optimiser(name, twin.parameters(), 0.02)
+    norms = []
+    for step in range(50):
+        x, y = examples(8, seed=step)
+        net.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        ours.step(net)
+        theirs.zero_grad()
+        F.cross_entropy(twin(x), y).backward()
+        norms.append(torch.nn.utils.clip_grad_norm_(twin.parameters(), clip).item())
+        theirs.step()
+    assert (max(norms) > clip) == (clip < 50)
+    expected = torch.cat([p.detach().flatten() for p in twin.parameters()])
+    torch.testing.assert_close(net.theta.detach(), expected, rtol=1e-5, atol=2e-6)
+
+
+def test_clipping_counts_only_what_moves_and_leaves_the_gradient_alone():
+    net = Net(torch.nn.Linear(3, 2))
+    start = net.theta.detach().clone()
+    net.frozen = torch.arange(8) != 7
+    net.grad.fill_(100.0)
+    net.grad[7] = 2.0
+    optimiser("sgd", 1.0, clip=3.0).step(net)
+    torch.testing.assert_close(start[7] - net.theta.detach()[7], torch.tensor(2.0))  # a norm of 2 is not clipped
+    assert net.grad[0] == 100.0 and net.grad[7] == 2.0
+
+
+def torch_schedule(name, theirs, steps):
+    if name == "cosine":
+        return torch.optim.lr_scheduler.CosineAnnealingLR(theirs, steps)
+    if name == "step":
+        return torch.optim.lr_scheduler.StepLR(theirs, 7, 0.3)
+    return torch.optim.lr_scheduler.ConstantLR(theirs, 1.0)
+
+
+@pytest.mark.parametrize("name", ["constant", "cosine", "step"])
+def test_schedules_equal_torchs(name):
+    ours = optimiser("sgd", 0.2, schedule=name, schedule_every=7, schedule_factor=0.3)
+    theirs = torch.optim.SGD([torch.zeros(1, requires_grad=True)], 0.2)
+    schedule, rates, expected = torch_schedule(name, theirs, 40), [], []
+    for step in range(40):
+        ours.pace(step, 40)
+        rates.append(ours.rate)
+        expected.append(theirs.param_groups[0]["lr"])
+        theirs.step()
+        schedule.step()
+    assert rates == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert len(set(rates)) == {"constant": 1, "cosine": 40, "step": 6}[name]
+    assert ours.lr == 0.2  # methods that read it mean the rate that was given
+
+
+def test_a_step_schedule_has_three_levels_unless_told_otherwise():
+    ours = optimiser("sgd", 1.0, schedule="step", schedule_factor=0.5)
+    for steps, levels in ((10, [1.0] * 4 + [0.5] * 4 + [0.25] * 2), (2, [1.0, 0.5]), (1, [1.0])):
+        found = []
+        for step in range(steps):
+            ours.pace(step, steps)
+            found.append(ours.rate)
+        assert found == levels
+
+
+@pytest.mark.parametrize("name", ["cosine", "step"])
+def test_outside_a_tasks_steps_the_rate_is_the_one_given(name):
+    """What a learner does in `begin` and `finish` is not slowed down to nothing."""
+    ours = optimiser("sgd", 0.2, schedule=name)
+    ours.pace(9, 10)
+    assert ours.rate < 0.1
+    ours.pace(10, 10)
+    assert ours.rate == 0.2

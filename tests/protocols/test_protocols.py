@@ -204,3 +204,84 @@ def test_record_has_every_resource_per_task(stream):
     resources = hf.run("gem", stream).resources
     assert all(len(resources[k]) == 3 for k in ("bytes", "flops", "train_seconds", "updates"))
     assert resources["eval_seconds"] > 0 and sorted(resources["flops"]) == resources["flops"]
+
+
+class Paced(Learner):
+    """Notes the learning rate of every step, and what the optimiser is said to have."""
+
+    def start(self, *args):
+        super().start(*args)
+        self.rates: list = []
+
+    def begin(self, train):
+        self.rates.append([self.optimiser.rate])
+
+    def observe(self, batch):
+        self.rates[-1].append(self.optimiser.rate)
+        assert self.optimiser.lr == 0.4
+        return self.descend(self.cross_entropy(batch))
+
+    def finish(self, train):
+        self.rates[-1].append(self.optimiser.rate)
+
+
+class PacedMix(Paced):
+    mixes = True
+
+
+@pytest.mark.parametrize(("name", "steps"), [("online", 4), ("epochs", 8)])
+def test_a_schedule_begins_anew_with_every_task(stream, name, steps):
+    passes = {"epochs": 2} if name == "epochs" else {}
+    rates = session_of(Paced(), stream, name, lr=0.4, schedule="cosine", **passes).learner.rates
+    cosine = [0.4 * (1 + np.cos(np.pi * step / steps)) / 2 for step in range(steps)]
+    assert len(rates) == 3
+    for task in rates:
+        np.testing.assert_allclose(task, [0.4, *cosine, 0.4])
+
+
+def test_a_learner_that_mixes_has_one_schedule(stream):
+    (rates,) = session_of(PacedMix(), stream, lr=0.4, schedule="step", schedule_every=5).learner.rates
+    np.testing.assert_allclose(rates, [0.4, *[0.4] * 5, *[0.04] * 5, 0.004, 0.4])
+
+
+def test_a_study_has_schedules_too():
+    seen = []
+
+    class Telling(Paced):
+        def observe(self, batch):
+            seen.append((batch.task, self.optimiser.rate))
+            return super().observe(batch)
+
+    stream = hf.stream("split", tasks=2, examples=35, test_examples=15, val=0.2)
+    words = {"steps": 6, "score_every": 3, "lr": (0.4,), "later_lr": (0.4, 0.4), "schedule": "step"}
+    learner = session_of(Telling(), stream, "realistic", **words, schedule_every=3).learner
+    rates = [0.4] * 3 + [0.04] * 3
+    assert [task for task, _ in seen] == [0] * 6 + [1] * 12
+    np.testing.assert_allclose([rate for _, rate in seen], rates * 3)
+    assert [(task[0], task[-1]) for task in learner.rates] == [(0.4, 0.4)] * 2  # in begin and finish
+
+
+def test_a_schedule_and_clipping_change_what_is_learned_and_stand_in_the_record(stream):
+    plain = hf.run("finetune", stream)
+    for words in ({"schedule": "cosine"}, {"clip": 0.1}, {"optimiser": "adamw", "decay": 0.1}):
+        record = hf.run("finetune", stream, protocol=hf.protocol("online", **words))
+        assert record.curves != plain.curves
+        for name, value in words.items():
+            assert record.settings[f"protocol.{name}"] == {"value": value, "chosen_by": "given"}
+    assert plain.settings["protocol.schedule"] == {"value": "constant", "chosen_by": "default"}
+
+
+@pytest.mark.parametrize("setting", ["schedule_every", "schedule_factor"])
+def test_settings_of_a_schedule_that_would_be_ignored_are_refused(stream, setting):
+    with pytest.raises(hf.BadInput, match=f"{setting} of protocol 'online' would be ignored: .*schedule=step"):
+        hf.run("finetune", stream, protocol=hf.protocol("online", schedule="cosine", **{setting: 3}))
+
+
+def test_ewc_pulls_with_the_rate_that_was_given(stream, monkeypatch):
+    """strength=1/lr is a constant of the method; a schedule does not change it."""
+    from holdfast.methods import ewc
+
+    strengths = []
+    monkeypatch.setattr(ewc, "pull", lambda net, a, b, strength: strengths.append(strength))
+    hf.run(hf.method("ewc", strength="1/lr"), stream, protocol=hf.protocol("online", lr=0.5, schedule="cosine"))
+    assert set(strengths) == {2.0}

@@ -70,6 +70,14 @@ def stream():
     return hf.stream("split", tasks=3, sizes=(2, 2, 2), examples=35, test_examples=15, scenario="task")
 
 
+@pytest.mark.parametrize("words", [{"schedule": "cosine"}, {"schedule": "step", "schedule_every": 4}])
+def test_a_schedule_goes_on_where_it_was(words, stream, tmp_path):
+    protocol = hf.protocol("epochs", epochs=2, optimiser="adamw", clip=0.5, decay=0.1, **words)
+    whole = show(hf.method("er"), stream, protocol=protocol)
+    pieced, pieces = in_pieces(lambda: hf.method("er"), stream, tmp_path, every=3, protocol=protocol)
+    assert pieces == 8 and same(whole, pieced)
+
+
 @pytest.mark.parametrize("name", methods.names())
 def test_every_method_goes_on_as_if_nothing_had_happened(name, stream, tmp_path):
     """Interrupted at every task boundary and at steps 3 and 6 of the eight steps (two passes) of every task."""

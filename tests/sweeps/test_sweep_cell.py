@@ -39,7 +39,7 @@ def module(seed, hidden=4):
 
 PROTOCOL = {
     "batch": 5, "lr": 0.2, "optimiser": "adam", "momentum": 0.5, "decay": 0.1, "reset_optimiser": True,
-    "score_every": 3, "score_first": 2,
+    "score_every": 3, "score_first": 2, "clip": 1.0, "schedule": "cosine", "schedule_every": 5, "schedule_factor": 0.5,
 }  # fmt: skip
 STREAM = {
     "tasks": 3, "examples": 50, "test_examples": 20, "val": 0.1, "scenario": "task", "order": "random", "sizes": (1, 2),

@@ -30,6 +30,15 @@ class Wide(nn.Module):
 
 def narrow(info):
     return nn.Sequential(nn.Flatten(), nn.Linear(64, info.classes))
+
+@dataclass(frozen=True)
+class Shows(hf.Passing):
+    passes = 1
+    much: int = 1
+
+@dataclass(frozen=True)
+class Slips(hf.StreamSpec):
+    def plan(self, data, seed): raise IndexError("no such row")
 """
 
 
@@ -193,6 +202,12 @@ def test_own_methods_lie_beside_the_file(sweep):
         ('method = "mine.py:Needy"', ["method.much", "needs a value"]),
         ('method = "ewc"\nnet = {name = "mine.py:Wide", hidden = 3}', ["net.hidden:", "no settings"]),
         ('method = "ewc"\nnet = "mine.py:Wid"', ["net:", "'Wid'", "Wide"]),
+        ('method = "ewc"\nprotocol = "mine.py:Show"', ["protocol:", "'Show'", "'Shows'"]),
+        ('method = "ewc"\nprotocol = {name = "mine.py:Shows", muhc = 1}', ["protocol.muhc:", "'much'"]),
+        ('method = "ewc"\nprotocol = {name = "mine.py:Shows", much = "x"}', ["protocol.much:", "'Shows'", "'x'"]),
+        ('method = "ewc"\nprotocol = "mine.py:Slips"', ["protocol:", "not a Protocol"]),
+        ('method = "ewc"\nstream = "mine.py:Slip"', ["stream:", "'Slip'", "'Slips'"]),
+        ('method = "ewc"\nstream = "mine.py:Slips"', ["stream:", "stream 'Slips' cannot be made", "no such row"]),
         ('method = "independent"', ["'independent'", "scenario 'task'"]),
         ('method = "ewc"\nstream = "rotatd"', ["stream:", "'rotated'"]),
         ('method = "ewc"\nstream = {data = "mnits"}', ["stream:", "'mnits'", "'mnist'"]),

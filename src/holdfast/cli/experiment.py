@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from holdfast.data import as_dataset
 from holdfast.errors import BadInput, unknown
 from holdfast.methods import Learner, methods
 from holdfast.nets import nets
-from holdfast.protocols import Passing, Protocol, protocols
-from holdfast.settings import Count, Shelf, Whole, faults_in, hints, make
-from holdfast.streams import StreamSpec, streams
+from holdfast.protocols import Passing, Protocol, name_of, protocols
+from holdfast.settings import Count, Shelf, Whole, faults_in, fit, hints, make
+from holdfast.streams import BESIDES, StreamSpec, streams
 from holdfast.sweeps import Cell, NetLike, own
 from holdfast.sweeps.cell import pick_device
 from holdfast.types import Stream
 
+T = TypeVar("T")
 PLACES = ("net", "stream", "protocol")  # a setting's owner is one of these or a method
+SEED = {"seed": BESIDES["seed"]}  # can be set for a stream, though it is no setting of its recipe
 Given = defaultdict[str, dict[str, str]]  # owner ('' where none was named) -> setting -> text
 
 
@@ -115,7 +118,7 @@ def _methods(asked: Asked, given: Given, faults: list[str]) -> list[Learner]:
     missing: list[str] = []
     for word in asked.methods:
         try:
-            name, cls = own.learner(word) if own.is_own(word) else (word, methods.find(word))
+            name, cls = own.find(methods, word)
         except BadInput as error:
             faults += error.faults
             missing.append(word)
@@ -128,7 +131,7 @@ def _methods(asked: Asked, given: Given, faults: list[str]) -> list[Learner]:
     for name, cls in found.items():
         values = {k: v for k, v in given[""].items() if k in hints(cls)} | given[name]
         with collected(faults):
-            learners.append(own.made(cls, values, f"method {name!r}"))
+            learners.append(own.made(cls, values, f"method {name!r}", "--set "))
     return learners
 
 
@@ -139,8 +142,15 @@ def _elsewhere(asked: Asked) -> dict[str, str]:
         ("stream", streams, asked.stream, StreamSpec),
         ("protocol", protocols, asked.protocol, Passing),
     )
-    classes = ((place, shelf.find(name) if name in shelf.names() else base) for place, shelf, name, base in owners)
-    return {setting: place for place, cls in classes if cls is not None for setting in hints(cls)}
+    classes = ((place, _class(shelf, word) or base) for place, shelf, word, base in owners)
+    found = {setting: place for place, cls in classes if cls is not None for setting in hints(cls)}
+    return {**dict.fromkeys(SEED, "stream"), **found}
+
+
+def _class(shelf: Shelf[T], word: str) -> type[T] | None:
+    with collected([]):
+        return own.find(shelf, word)[1]
+    return None
 
 
 def _place_settings(
@@ -183,22 +193,24 @@ def _execution(asked: Asked, faults: list[str]) -> Execution:
 
 
 def _streams(asked: Asked, given: Given, seed: int, faults: list[str]) -> list[Stream]:
-    """One stream per scenario."""
+    """One stream per scenario; where its seed is given, every run has the stream of that seed."""
     values, found = given["stream"], []
     scenarios = _words(asked.scenario) if asked.scenario is not None else []
     if asked.scenario is not None and not scenarios:
         faults.append(f"--scenario must be one or more of class, domain, task, not {asked.scenario!r}")
     faults += [f"scenario {word!r} is given twice; give it once" for word in _twice(scenarios)]
     specs = [
-        _made(streams, StreamSpec, asked.stream, {**values, **scenario}, faults)
+        _made(streams, StreamSpec, asked.stream, {**values, **scenario}, faults, SEED)
         for scenario in ([{"scenario": word} for word in scenarios] or [{}])
     ]
     with collected(faults):
         as_dataset(asked.data, seed)
         for spec in specs:
             if spec is not None:
-                with collected(faults):
-                    found.append(spec.cut(asked.stream, asked.data, seed))
+                name = name_of(spec)
+                with collected(faults), own.guarded(f"stream {name!r}"):
+                    cut = spec.cut(name, asked.data, seed)
+                    found.append(cut.fixed(fit(Whole, values["seed"])) if "seed" in values else cut)
     return found
 
 
@@ -222,13 +234,30 @@ def _net(word: str, values: dict[str, str], faults: list[str]) -> NetLike | None
     return None
 
 
-def _made(shelf: Shelf[Any], base: type | None, name: str, values: dict[str, str], faults: list[str]) -> Any:
-    """What has this name, or None; when there is no such thing, the settings that all have are still looked at."""
+def _made(
+    shelf: Shelf[Any],
+    base: type | None,
+    word: str,
+    values: dict[str, str],
+    faults: list[str],
+    besides: Mapping[str, Any] = MappingProxyType({}),
+) -> Any:
+    """What has this name, or None; when there is no such thing, the settings that all have are still looked at.
+
+    `besides`: what can be set that is not the thing's own.
+    """
     with collected(faults):
-        return shelf.make(name, values)
-    if name not in shelf.names() and base is not None:
-        known = {k: v for k, v in values.items() if k in hints(base)}
-        faults += [f for f in faults_in(base, known, f"{shelf.word} {name!r}") if f not in faults]
+        name, cls = own.find(shelf, word)
+        owner = f"{shelf.word} {name!r}"
+        with collected(faults):
+            if wrong := faults_in(cls, values, owner, besides):
+                raise BadInput(*wrong)
+            used = {setting: value for setting, value in values.items() if setting not in besides}
+            return own.made(cls, used, owner, f"--set {shelf.word}.")
+        return None
+    if base is not None:
+        known = {k: v for k, v in values.items() if k in {**hints(base), **besides}}
+        faults += [f for f in faults_in(base, known, f"{shelf.word} {word!r}", besides) if f not in faults]
     return None
 
 

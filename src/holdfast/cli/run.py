@@ -24,7 +24,7 @@ LENIENT = {"ignore_unknown_options": True}
 def run(
     ctx: typer.Context,
     words: Annotated[list[str] | None, typer.Argument(metavar="METHOD", hidden=True)] = None,
-    stream: Annotated[str, Option(metavar="NAME", help="How tasks are made.")] = "split",
+    stream: Annotated[str, Option(metavar="NAME", help="How tasks are made, or your own: file.py:Class.")] = "split",
     data: Annotated[str, Option(metavar="NAME", help="The data set they are cut from.")] = "digits",
     tasks: Annotated[str | None, Option(metavar="N", help="Number of tasks.  [default: 5]")] = None,
     examples: Annotated[str | None, Option(metavar="N", help="Training rows per task.  [default: all]")] = None,
@@ -33,20 +33,24 @@ def run(
         Option(metavar="WORD,...", help="class, domain or task, or several.  [default: the stream's own]"),
     ] = None,
     net: Annotated[str, Option(metavar="NAME", help="The network, or your own: file.py:function_or_class.")] = "mlp",
-    protocol: Annotated[str, Option(metavar="NAME", help="How the stream is shown.")] = "online",
+    protocol: Annotated[
+        str, Option(metavar="NAME", help="How the stream is shown, or your own: file.py:Class.")
+    ] = "online",
     lr: Annotated[str | None, Option(metavar="RATE", help="Learning rate.  [default: 0.1]")] = None,
     batch: Annotated[str | None, Option(metavar="N", help="Examples per mini-batch.  [default: 10]")] = None,
     epochs: Annotated[
         str | None, Option(metavar="N", help="Passes over each task; more than one: --protocol epochs.")
     ] = None,
-    optimiser: Annotated[str | None, Option(metavar="NAME", help="sgd, momentum or adam.  [default: sgd]")] = None,
+    optimiser: Annotated[
+        str | None, Option(metavar="NAME", help="sgd, momentum, adam or adamw.  [default: sgd]")
+    ] = None,
     set_: Annotated[
         list[str] | None,
         Option(
             "--set",
             metavar="NAME=VALUE",
             help="Any setting; can be repeated: memories=256, gem.memories=256, net.hidden=400,400, "
-            "stream.angles=0,90, protocol.score_every=50.",
+            "stream.angles=0,90, stream.seed=3 (in place of each run's), protocol.schedule=cosine.",
         ),
     ] = None,
     seeds: Annotated[str, Option(metavar="N,...", help="Seeds to run.")] = "0",

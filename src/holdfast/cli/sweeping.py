@@ -14,7 +14,7 @@ from holdfast.cli.perform import Output, alone, said
 from holdfast.cli.progress import shown
 from holdfast.errors import BadInput
 from holdfast.settings import Count, make
-from holdfast.sweeps import Plan, on_ray, read_sweep
+from holdfast.sweeps import Sweep, on_ray, read_sweep
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def perform_sweep(file: str, given: Mapping[str, str | None], output: Output) ->
     return said(_run_kept(planned, ways, store, output), store / "sweeps" / planned.name, output)
 
 
-def _run_kept(planned: Plan, ways: Ways, store: Path, output: Output) -> Comparison | None:
+def _run_kept(planned: Sweep, ways: Ways, store: Path, output: Output) -> Comparison | None:
     """Run the cells that are not finished in the store, showing how far they are; None when interrupted."""
     homes = [store / "cells" / cell.name for cell in planned.cells]
 

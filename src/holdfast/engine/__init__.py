@@ -7,12 +7,12 @@ from holdfast.engine.evaluate import Score, Shuffled, entropy, score, score_toge
 from holdfast.engine.fisher import fisher
 from holdfast.engine.gradients import cross_entropy, restrict
 from holdfast.engine.memory import ClassRing, Memory, Reservoir, TaskRing
-from holdfast.engine.optim import SGD, Adam, Momentum, Optimiser, OptimiserName, optimiser
+from holdfast.engine.optim import SGD, Adam, AdamW, Momentum, Optimiser, OptimiserName, ScheduleName, optimiser
 from holdfast.engine.state import Plain, State, Stateful
 from holdfast.engine.theta import Growing, Net
 
 __all__ = [
-    "SGD", "Adam", "Checkpoint", "ClassRing", "Growing", "Keeper", "Memory", "Momentum", "Net", "Optimiser",
-    "OptimiserName", "Plain", "Reservoir", "Score", "Shuffled", "State", "Stateful", "TaskRing", "batches",
-    "count_flops", "cross_entropy", "entropy", "fisher", "optimiser", "restrict", "score", "score_together",
+    "SGD", "Adam", "AdamW", "Checkpoint", "ClassRing", "Growing", "Keeper", "Memory", "Momentum", "Net", "Optimiser",
+    "OptimiserName", "Plain", "Reservoir", "ScheduleName", "Score", "Shuffled", "State", "Stateful", "TaskRing",
+    "batches", "count_flops", "cross_entropy", "entropy", "fisher", "optimiser", "restrict", "score", "score_together",
 ]  # fmt: skip

@@ -76,7 +76,7 @@ class Group:
             if name in _without_chosen(self.first, place)
             else f"by {self.first.settings[f'{place}.{name}']['chosen_by']}"
             for name, value in getattr(self.first, place).items()
-            if name not in NO_CONDITION
+            if _is_condition(self.first, place, name)
         }
 
     @cached_property
@@ -174,18 +174,22 @@ def _conditions(record: Record) -> dict[str, Any]:
         chosen_by = setting["chosen_by"]
         found[name] = setting["value"] if chosen_by in FIXED else f"by {chosen_by}"
     found.pop("seed", None)
-    found.pop("stream.seed", None)
     return found
 
 
 def _without_chosen(record: Record, place: str) -> dict[str, Any]:
-    """The net, stream or protocol without its seed and without values that were chosen during the run."""
+    """The net, stream or protocol without values that were chosen during the run, or follow from the run's seed."""
     mapping: Mapping[str, Any] = getattr(record, place)
     return {
         name: value
         for name, value in mapping.items()
-        if name not in NO_CONDITION and not chosen(record, f"{place}.{name}")
+        if _is_condition(record, place, name) and not chosen(record, f"{place}.{name}")
     }
+
+
+def _is_condition(record: Record, place: str, name: str) -> bool:
+    """Whether runs that differ here are of different groups; a stream's seed tells them apart where it was given."""
+    return name not in NO_CONDITION or f"{place}.{name}" in record.settings
 
 
 def chosen(record: Record, name: str) -> bool:

@@ -12,11 +12,11 @@ import numpy as np
 
 from holdfast import metrics
 from holdfast.audit import card
-from holdfast.engine import Keeper, Net, Optimiser, OptimiserName
-from holdfast.errors import BadInput
+from holdfast.engine import Keeper, Net, Optimiser, OptimiserName, ScheduleName, optimiser
+from holdfast.errors import BadInput, RunFailed
 from holdfast.methods import Learner
 from holdfast.protocols.session import Session, Watch, faults_of_hidden_task, name_of
-from holdfast.settings import BelowOne, Count, NonNegative, Whole, provenance, settings_of
+from holdfast.settings import BelowOne, Count, NonNegative, Positive, Whole, provenance, settings_of
 from holdfast.types import Record, Stream
 
 Reshape = Callable[[tuple[int, ...]], Net]  # a fresh network of the run's kind with these hidden layers
@@ -34,6 +34,10 @@ class Job:
     keep: Keeper | None
     reshape: Reshape | None
 
+    def session(self, optimiser: Optimiser) -> Session:
+        """The session in which it is run, gone on with where it was interrupted."""
+        return Session(self.learner, self.stream, self.net, optimiser, self.seed, self.watch, self.keep)
+
 
 @dataclass(frozen=True)
 class Protocol(ABC):
@@ -42,9 +46,13 @@ class Protocol(ABC):
     chooses_shape: ClassVar[bool] = False  # chooses hidden layers where nobody has given them
 
     batch: Count = 10  # examples per mini-batch
-    optimiser: OptimiserName = "sgd"  # sgd, momentum or adam
+    optimiser: OptimiserName = "sgd"  # sgd, momentum, adam or adamw
     momentum: BelowOne = 0.9  # of the momentum optimiser
-    decay: NonNegative = 0.0  # L2 weight decay
+    decay: NonNegative = 0.0  # weight decay: L2, added to the gradient; adamw: taken off the weights
+    clip: NonNegative = 0.0  # the largest norm of the gradient; 0: no clipping
+    schedule: ScheduleName = "constant"  # of the learning rate over the steps of each task: constant, cosine or step
+    schedule_every: Count | None = None  # steps between two levels of the step schedule; none: a third of the task's
+    schedule_factor: Positive = 0.1  # what each level of the step schedule leaves of the one before
     reset_optimiser: bool = False  # forget the optimiser's state between tasks
     score_every: Whole = 0  # also score all tasks every so many steps; 0: only after each task
 
@@ -63,7 +71,9 @@ class Protocol(ABC):
         `reshape` is for protocols that choose the network's hidden layers; None where it has none to choose.
         """
         self.refuse(learner, stream)
-        return self.show(Job(learner, stream, net, seed, watch, keep, reshape))
+        session = self.show(Job(learner, stream, net, seed, watch, keep, reshape))
+        self._refuse_part(session)
+        return session
 
     @abstractmethod
     def show(self, job: Job) -> Session:
@@ -79,13 +89,43 @@ class Protocol(ABC):
 
     def refuse(self, learner: Learner, stream: Stream) -> None:
         """Raise the faults that would stop a run before its first step."""
-        faults = [*faults_of_hidden_task(learner, stream), *self.faults(learner, stream)]
+        faults = [*faults_of_hidden_task(learner, stream), *self._faults_of_schedule(), *self.faults(learner, stream)]
         if faults:
             raise BadInput(*faults)
 
     @abstractmethod
     def descent(self) -> Optimiser:
         """The optimiser, freshly made."""
+
+    def optimiser_of(self, lr: float) -> Optimiser:
+        """An optimiser with these settings and this learning rate."""
+        schedule = self.schedule, self.schedule_every, self.schedule_factor
+        return optimiser(self.optimiser, lr, self.momentum, self.decay, self.clip, *schedule)
+
+    def _refuse_part(self, session: Session) -> None:
+        """A protocol of a user's may have left something out."""
+        if not isinstance(session, Session):
+            what = type(session).__name__
+            raise RunFailed(f"{type(self).__name__}.show returned a {what}; it must return the session")
+        tasks, learned = len(session.stream), len(session.measured.bytes)
+        if learned != tasks:
+            raise RunFailed(f"protocol {name_of(self)!r} has learned {learned} of {tasks} tasks")
+        scored = {scoring["after_task"] for scoring in session.measured.scorings}
+        for t in range(tasks):
+            if t not in scored:
+                raise RunFailed(
+                    f"protocol {name_of(self)!r} has not scored the learner after task {t}; "
+                    "call session.score(task.t, step)"
+                )
+
+    def _faults_of_schedule(self) -> list[str]:
+        names = [] if self.schedule == "step" else ["schedule_every", "schedule_factor"]
+        given = [name for name in names if provenance(self)[name]["chosen_by"] == "given"]
+        return [
+            f"{name} of protocol {name_of(self)!r} would be ignored: its schedule is {self.schedule!r}; "
+            "try schedule=step"
+            for name in given
+        ]
 
 
 def record_of(
@@ -115,7 +155,7 @@ def record_of(
         settings=settings,
         stream={"name": stream.name, **stream.settings, "seed": stream.seed, "fingerprint": stream.fingerprint},
         scenario=stream.scenario,
-        protocol={"name": type(protocol).__name__.lower(), **settings_of(protocol)},
+        protocol={"name": name_of(protocol), **settings_of(protocol)},
         net={**net, **{k: session.chosen[f"net.{k}"]["value"] for k in net if f"net.{k}" in session.chosen}},
         tasks=tuple(
             {

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-from holdfast.engine import Optimiser, optimiser
+from holdfast.engine import Optimiser
 from holdfast.protocols.base import Job, Protocol
 from holdfast.protocols.session import Session
 from holdfast.settings import Positive, Whole
+from holdfast.types import Task
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,15 @@ class Passing(Protocol):
         """Whether the learner sees every example once, so that it gets no lease when a task begins."""
         return False
 
+    def passes_over(self, task: Task) -> int:
+        """Passes over one task's data; where tasks are mixed, `passes` counts."""
+        return self.passes
+
     def descent(self) -> Optimiser:
-        return optimiser(self.optimiser, self.lr, self.momentum, self.decay)
+        return self.optimiser_of(self.lr)
 
     def show(self, job: Job) -> Session:
-        session = Session(job.learner, job.stream, job.net, self.descent(), job.seed, job.watch, job.keep)
+        session = job.session(self.descent())
         if job.learner.mixes:
             self._show_mixed(session)
         else:
@@ -44,7 +49,7 @@ class Passing(Protocol):
             if self.reset_optimiser:
                 session.learner.optimiser.reset()
             step = 0
-            for step in session.learn(task, self.passes, self.batch, lease_at_begin=not self.single_pass):
+            for step in session.learn(task, self.passes_over(task), self.batch, lease_at_begin=not self.single_pass):
                 if self.score_first and step <= self.score_first:
                     session.score_current(task, step)
                 if self.score_every and 0 < step < session.steps and step % self.score_every == 0:

@@ -138,6 +138,11 @@ class Session:
 
     def learn(self, task: Task, passes: int, batch: int, *, lease_at_begin: bool) -> Iterator[int]:
         """Show one task and close its books. Yields the number of steps done: 0 before the first, then after each."""
+        if self.learner.mixes:
+            raise RunFailed(
+                f"method {name_of(self.learner)!r} sees all tasks at once, and this protocol shows them in order; "
+                "a protocol shows them at once with session.learn_mixed"
+            )
         self.meet(task)
         yield from self.show(task, passes, batch, lease_at_begin=lease_at_begin)
         self.close(task)
@@ -377,10 +382,11 @@ def faults_of_hidden_task(learner: Learner, stream: Stream) -> list[str]:
     ]
 
 
-def name_of(learner: Learner) -> str:
-    """The file name of a method of ours, the class name of a user's."""
-    module = type(learner).__module__
-    return module.rpartition(".")[2] if module.startswith("holdfast.methods.") else type(learner).__name__
+def name_of(thing: object) -> str:
+    """The file name of a method, protocol or stream of ours, the class name of a user's."""
+    module = type(thing).__module__
+    ours = ("holdfast.methods.", "holdfast.protocols.", "holdfast.streams.")
+    return module.rpartition(".")[2] if module.startswith(ours) else type(thing).__name__
 
 
 def joined(tasks: Sequence[Task]) -> tuple[Part, Part, Tensor]:

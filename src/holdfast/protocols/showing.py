@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from holdfast.audit import Lease
-from holdfast.engine import State, batches, count_flops
+from holdfast.engine import Optimiser, State, batches, count_flops
 from holdfast.errors import RunFailed
 from holdfast.methods import Learner
 from holdfast.protocols._slips import refuse_slips
@@ -89,6 +89,7 @@ class Showing:
         return looks
 
     def begin(self, *, lease: bool) -> None:
+        self._pace(0, 0)
         with self.clock:
             _, flops = count_flops(lambda: self.learner.begin(self.lease if lease else None))
         self._at_ends += flops
@@ -117,6 +118,7 @@ class Showing:
 
     def finish(self) -> None:
         """The learner finishes the task, and its lease is over."""
+        self._pace(0, 0)
         with self.clock:
             _, flops = count_flops(lambda: self.learner.finish(self.lease))
         self._at_ends += flops
@@ -155,7 +157,14 @@ class Showing:
         """It and the warm-up before it are not timed."""
         return self._counted + 1 if self.total > 2 else 0
 
+    def _pace(self, step: int, steps: int) -> None:
+        """Where the learning rate's schedule is; a learner that keeps no optimiser has none."""
+        descent = vars(self.learner).get("optimiser")
+        if isinstance(descent, Optimiser):
+            descent.pace(step, steps)
+
     def _observe(self, batch: Batch) -> Tensor:
+        self._pace(self.done, self.total)
         if self.done == self._counted:
             loss, self._per_step = count_flops(lambda: self.learner.observe(batch))
         else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar, Literal
 
-from holdfast.engine import Net, Optimiser, OptimiserName, State, optimiser
+from holdfast.engine import Net, Optimiser, OptimiserName, State
 from holdfast.errors import RunFailed
 from holdfast.methods import Learner, Merging, methods
 from holdfast.protocols.base import Job, Protocol, fresh
@@ -32,7 +32,7 @@ class Study(Protocol):
     chooses_shape: ClassVar[bool] = True
 
     batch: Count = 100  # examples per mini-batch
-    optimiser: OptimiserName = "momentum"  # sgd, momentum or adam
+    optimiser: OptimiserName = "momentum"  # sgd, momentum, adam or adamw
     momentum: BelowOne = 0.99  # of the momentum optimiser
     score_every: Count = 50  # steps between looks at the accuracies
     lr: tuple[Positive, ...] = (0.01, 0.001)  # ε₁: learning rates tried on the first task
@@ -53,7 +53,7 @@ class Study(Protocol):
         """Learn all tasks of the stream."""
 
     def descent(self, lr: float | None = None) -> Optimiser:
-        return optimiser(self.optimiser, self.lr[0] if lr is None else lr, self.momentum, self.decay)
+        return self.optimiser_of(self.lr[0] if lr is None else lr)
 
     def show(self, job: Job) -> Session:
         desk = Desk(self, job)

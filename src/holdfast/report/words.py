@@ -8,7 +8,7 @@ from typing import Any
 from holdfast.metrics import METRICS, Group, Interval
 
 UNDEFINED = "–"
-SILENT = ("name", "seed", "fingerprint", "weights", "module")  # for machines; a name says enough to people
+SILENT = ("name", "fingerprint", "weights", "module")  # for machines; a name says enough to people
 MINUS = "−"  # a true minus sign lines up with digits
 
 

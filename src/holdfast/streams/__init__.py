@@ -1,8 +1,8 @@
 """Streams of tasks. `stream("permuted")` finds `streams/permuted.py` by its name."""
 
 from holdfast.settings import Shelf
-from holdfast.streams.base import StreamSpec
+from holdfast.streams.base import BESIDES, Plan, StreamSpec
 
 streams: Shelf[StreamSpec] = Shelf("holdfast.streams", StreamSpec, "stream")
 
-__all__ = ["StreamSpec", "streams"]
+__all__ = ["BESIDES", "Plan", "StreamSpec", "streams"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,8 +14,10 @@ from torch import Tensor
 from holdfast.data import as_dataset
 from holdfast.errors import BadInput
 from holdfast.seeds import generator
-from holdfast.settings import Count, Fraction, provenance, settings_of
+from holdfast.settings import Count, Fraction, Whole, expected, fits, provenance, settings_of
 from holdfast.types import DataSet, Part, Scenario, Stream, StreamInfo, Task, Transform
+
+BESIDES = {"data": str, "seed": Whole}  # what can be said of a stream besides the settings of its recipe
 
 
 @dataclass(frozen=True)
@@ -29,9 +31,9 @@ class StreamSpec(ABC):
     scenario: Scenario | None = None  # class, domain or task; none: the stream's own default
     centred: bool = False  # pixels from −1 to 1 in place of 0 to 1
 
-    @abstractmethod
     def faults(self, data: DataSet) -> list[str]:
         """What is impossible about these settings for this data set."""
+        return []
 
     @abstractmethod
     def plan(self, data: DataSet, seed: int) -> tuple[Scenario, int, list[Plan]]:
@@ -48,12 +50,14 @@ class StreamSpec(ABC):
         if faults:
             raise BadInput(*faults)
         scenario, outputs, plans = self.plan(data, seed)
+        if faults := list(_faults_of_plan(name, scenario, outputs, plans, data)):
+            raise BadInput(*faults)
         held = _held(data.y, self.val, seed)
         tasks = tuple(self._task(t, plan, data, held, seed) for t, plan in enumerate(plans))
         info = StreamInfo(name, scenario, data.shape, outputs, tuple(task.classes for task in tasks))
         chosen = {k: v["chosen_by"] for k, v in provenance(self).items()}
         settings = {"data": data.name, **settings_of(self), "tasks": len(tasks), "scenario": scenario}
-        return Stream(info, tasks, seed, settings, data.fingerprint, partial(self.cut, name, given), chosen)
+        return Stream(info, tasks, seed, settings, data.fingerprint, partial(self.cut, name, given), chosen, self)
 
     def _task(self, t: int, plan: Plan, data: DataSet, held: Tensor, seed: int) -> Task:
         rng = generator(seed, "rows", task=t)
@@ -92,6 +96,24 @@ class Plan:
     source: tuple[int, ...]  # classes of the data set
     classes: tuple[int, ...]  # the stream's class index for each of them
     transform: Transform | None = None
+
+
+def _faults_of_plan(name: str, scenario: str, outputs: int, plans: list[Plan], data: DataSet) -> Iterator[str]:
+    """What a stream of a user's may have planned that cannot be."""
+    if not fits(Scenario, scenario):
+        yield f"scenario of stream {name!r} must be {expected(Scenario)}, not {scenario!r}"
+    if not plans:
+        yield f"stream {name!r} plans no task"
+    for t, plan in enumerate(plans):
+        what = f"task {t} ({plan.name}) of stream {name!r}"
+        if len(plan.source) != len(plan.classes):
+            yield f"{what} has {len(plan.source)} classes of the data set, but {len(plan.classes)} of the stream"
+        elif not plan.source:
+            yield f"{what} has no classes"
+        elif min(plan.source) < 0 or max(plan.source) >= len(data.classes):
+            yield f"{what} needs class {max(plan.source)}, but data set {data.name!r} has {len(data.classes)} classes"
+        elif min(plan.classes) < 0 or max(plan.classes) >= outputs:
+            yield f"{what} has class {max(plan.classes)}, but the stream has {outputs} outputs, counted from 0"
 
 
 def same_classes(data: DataSet, transforms: Iterable[tuple[str, Transform | None]]) -> list[Plan]:

@@ -7,7 +7,7 @@ from holdfast.sweeps.events import Event, Failure, Watcher
 from holdfast.sweeps.executor import execute, read_failures
 from holdfast.sweeps.file import read_sweep
 from holdfast.sweeps.lock import locked
-from holdfast.sweeps.plan import Plan, gridded, plan
+from holdfast.sweeps.plan import Sweep, gridded, plan
 from holdfast.sweeps.store import (
     claim,
     claim_sweep,
@@ -20,7 +20,7 @@ from holdfast.sweeps.store import (
 )
 
 __all__ = [
-    "Cell", "Choice", "Event", "Failure", "Grid", "NetLike", "Plan", "Watcher", "choose", "claim", "claim_sweep",
+    "Cell", "Choice", "Event", "Failure", "Grid", "NetLike", "Sweep", "Watcher", "choose", "claim", "claim_sweep",
     "execute", "gridded", "locked", "plan", "read_cells", "read_experiment", "read_failures", "read_record",
     "read_records", "read_sweep", "together", "trials", "versions", "write_record", "write_text",
 ]  # fmt: skip

@@ -27,6 +27,7 @@ from holdfast.nets import NetSpec
 from holdfast.protocols import Protocol, Watch, fresh, name_of, record_of, slips_at_start
 from holdfast.seeds import generator, seed_for, seeded
 from holdfast.settings import FIXED, changed, provenance, settings_of
+from holdfast.sweeps.own import guarded
 from holdfast.types import Record, Stream, StreamInfo
 
 NetLike = NetSpec | nn.Module | Callable[[StreamInfo], nn.Module]
@@ -68,9 +69,14 @@ class Cell:
                 "name": self.stream.name,
                 **self.stream.settings,
                 **({} if self.reseed else {"seed": self.stream.seed}),
+                **_own_code(*type(self.stream.spec).__mro__),
             },
             "net": describe(self.net),
-            "protocol": {"name": type(self.protocol).__name__.lower(), **settings_of(self.protocol)},
+            "protocol": {
+                "name": name_of(self.protocol),
+                **settings_of(self.protocol),
+                **_own_code(*type(self.protocol).__mro__),
+            },
             "data": self.stream.fingerprint,
             "device": str(pick_device(self.device)),
             "code": code_version(),
@@ -91,13 +97,15 @@ class Cell:
 
     def check(self) -> None:
         """Raise the faults that would stop this cell before its first step."""
-        self.protocol.refuse(self.method, self.stream)
-        self._refuse_shape()
+        with guarded(f"protocol {name_of(self.protocol)!r}", "be used"):
+            self.protocol.refuse(self.method, self.stream)
+            self._refuse_shape()
+            descent = self.protocol.descent()
         info = self.stream.info
         net = self._net(info, torch.device("cpu"))
         learner = fresh(self.method)
         try:
-            learner.start(net, self.protocol.descent(), info, generator(self.seed, "check"))
+            learner.start(net, descent, info, generator(self.seed, "check"))
         except BadInput:
             raise
         except Exception as error:  # a user's method may raise anything

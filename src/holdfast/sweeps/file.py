@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import BadInput
-from holdfast.sweeps.plan import Plan, plan
+from holdfast.sweeps.plan import Sweep, plan
 
 LARGEST_FILE = 2**20  # bytes
 
 
-def read_sweep(path: str | Path) -> Plan:
+def read_sweep(path: str | Path) -> Sweep:
     """The sweep that a TOML file describes; its faults name the file and the key."""
     path = Path(path)
     document = _document(path)

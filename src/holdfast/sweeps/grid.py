@@ -14,8 +14,8 @@ from holdfast.errors import BadInput
 from holdfast.methods import Learner, methods
 from holdfast.nets import NetSpec, nets
 from holdfast.protocols import Protocol, name_of, protocols
-from holdfast.settings import Shelf, choose, defaults, faults_in, fit, fits, hints, settings_of
-from holdfast.streams import StreamSpec, streams
+from holdfast.settings import Shelf, choose, defaults, expected, faults_in, fit, fits, hints, settings_of
+from holdfast.streams import BESIDES, StreamSpec, streams
 from holdfast.sweeps import own
 from holdfast.types import Stream
 
@@ -59,13 +59,14 @@ class Point:
         """What this setting will be, also where it is left to its default."""
         if setting in self.values:
             return fit(self.kinds[setting], self.values[setting])
-        if self.place == "stream" and setting == "data":
-            return "digits"
+        if self.place == "stream" and setting in BESIDES:
+            return "digits" if setting == "data" else None  # its seed is the run's unless it is given
         return settings_of(self.thing)[setting] if self.ready else defaults(self.thing).get(setting)
 
     def made(self) -> Any:
         """The learner, net or protocol; a stream's recipe."""
-        values = {name: value for name, value in self.values.items() if not (self.place == "stream" and name == "data")}
+        besides = BESIDES if self.place == "stream" else {}
+        values = {name: value for name, value in self.values.items() if name not in besides}
         if not self.ready:
             return own.made(self.thing, values, self.owner)
         if not values:
@@ -77,11 +78,13 @@ class Point:
 
 
 def kinds_of(place: str, thing: Any) -> dict[str, Any]:
-    """The settings of a class or of a thing, and their types; a stream's data set is one of them."""
+    """The settings of a class or of a thing, and their types; a stream's data set and seed are among them."""
+    if isinstance(thing, Stream):
+        return {"seed": BESIDES["seed"]}
     cls = thing if isinstance(thing, type) else type(thing)
     if not dataclasses.is_dataclass(cls) or not issubclass(cls, OURS):
         return {}
-    return {**({"data": str} if place == "stream" else {}), **hints(cls)}
+    return {**(BESIDES if place == "stream" else {}), **hints(cls)}
 
 
 def points(place: str, entry: Any, key: str, folder: Path, faults: list[str]) -> list[Point]:
@@ -108,13 +111,16 @@ def values_of(point: Point, setting: str, given: Any) -> list[Any]:
 
 def wrong(point: Point, setting: str, value: Any, key: str) -> list[str]:
     """Why a setting cannot have this value."""
-    if setting == "data" and point.place == "stream" and point.kinds:
-        kind_of_data = [] if isinstance(value, str) else [f"data of {point.owner} must be a data set's name"]
-        return [f"{key}: {fault}, not {value!r}" for fault in kind_of_data]
-    if not point.kinds:
-        return [f"{key}: unknown setting {setting!r}: {point.owner} has no settings here"]
+    if point.place == "stream" and setting in BESIDES and setting in point.kinds:
+        kind = "a data set's name" if setting == "data" else expected(BESIDES[setting])
+        fine = fits(BESIDES[setting], value)
+        return [] if fine else [f"{key}: {setting} of {point.owner} must be {kind}, not {value!r}"]
+    if not point.kinds or isinstance(point.thing, Stream):
+        but = " but its seed" if point.kinds else ""
+        return [f"{key}: unknown setting {setting!r}: {point.owner} has no settings here{but}"]
     cls = point.thing if isinstance(point.thing, type) else type(point.thing)
-    return [f"{key}: {fault}" for fault in faults_in(cls, {setting: value}, point.owner)]
+    besides = BESIDES if point.place == "stream" else {}
+    return [f"{key}: {fault}" for fault in faults_in(cls, {setting: value}, point.owner, besides)]
 
 
 def _values(given: Any, is_one: Callable[[Any], bool]) -> list[Any]:
@@ -149,23 +155,22 @@ def _find(place: str, name: Any, key: str, folder: Path, faults: list[str]) -> t
     """The name of a thing, and the thing or its class."""
     if isinstance(name, str):
         try:
-            if place in ("method", "net") and own.is_own(name):
-                file = str(folder / Path(name).expanduser())
-                return own.learner(file) if place == "method" else (name, own.net(file))
-            return name, SHELVES[place].find(name)
+            word = str(folder / Path(name).expanduser()) if own.is_own(name) else name
+            return (name, own.net(word)) if place == "net" and own.is_own(name) else own.find(SHELVES[place], word)
         except BadInput as error:
             faults += [f"{key}: {fault}" for fault in error.faults]
             return None
-    if place == "method" and isinstance(name, type) and issubclass(name, Learner):
-        return name.__name__, name
-    if place == "method" and isinstance(name, Learner):
-        return name_of(name), name
-    fine = {
-        "stream": isinstance(name, Stream),
-        "protocol": isinstance(name, Protocol),
-        "net": isinstance(name, NetSpec) or callable(name),
-    }
-    if fine.get(place, False):
+    if place == "net" and (isinstance(name, NetSpec) or callable(name)):
         return str(getattr(name, "name", None) or getattr(name, "__name__", type(name).__name__.lower())), name
+    if place == "stream" and isinstance(name, Stream):
+        return name.name, name
+    try:
+        if isinstance(name, type):
+            return name.__name__, own.whole(SHELVES[place], name, name.__name__)
+        if isinstance(name, SHELVES[place].base):
+            return name_of(name), own.fitting(name, f"{place} {name_of(name)!r}")
+    except BadInput as error:
+        faults += [f"{key}: {fault}" for fault in error.faults]
+        return None
     faults.append(f"{key}: must be the name of a {place}, not {name!r}; see `holdfast list {place}s`")
     return None

@@ -90,21 +90,25 @@ class Recipe:
     given: Any
     seed: int
     fingerprint: str
+    fixed: bool  # its seed was given, and is not that of the runs
 
     def cut(self) -> Stream:
         stream = self.spec.cut(self.name, self.given, self.seed)
+        stream = stream.fixed(self.seed) if self.fixed else stream
         if stream.fingerprint != self.fingerprint:
             raise BadInput(f"data set {stream.settings['data']!r} of that node differs from the one here")
         return stream
 
 
 def recipe(stream: Stream) -> Recipe | Stream:
-    again = stream.reseed
+    again, fixed = stream.reseed, "seed" in stream.settings
+    if fixed and isinstance(again, functools.partial):
+        again = again.args[0]
     spec = getattr(again.func, "__self__", None) if isinstance(again, functools.partial) else None
     if not isinstance(again, functools.partial) or not isinstance(spec, StreamSpec):
         return stream
     name, given = again.args
-    return Recipe(spec, name, given, stream.seed, stream.fingerprint)
+    return Recipe(spec, name, given, stream.seed, stream.fingerprint, fixed)
 
 
 @dataclass(frozen=True)

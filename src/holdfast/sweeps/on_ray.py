@@ -287,7 +287,8 @@ def _torch_classes(_: Any) -> Any:
 def _modules(cell: Cell) -> list[ModuleType]:
     net = cell.net.func if isinstance(cell.net, functools.partial) else cell.net
     parts = [*(type(part) for part in net.modules())] if isinstance(net, nn.Module) else [type(net), net]
-    things = [*type(cell.method).__mro__, *parts, type(cell.protocol)]
+    ours = (cell.method, cell.protocol, cell.stream.spec)
+    things = [*parts, *(cls for thing in ours for cls in type(thing).__mro__)]
     names = {getattr(thing, "__module__", None) for thing in things}
     return [sys.modules[name] for name in sorted(filter(None, names)) if name in sys.modules]
 

@@ -1,7 +1,9 @@
-"""A user's own method or network, from a file of theirs: `path/to/file.py:Name`."""
+"""A user's own method, network, stream or protocol: a class, or one from a file of theirs, `path/to/file.py:Name`."""
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import importlib.util
 import inspect
 import sys
@@ -14,8 +16,8 @@ from typing import Any, TypeVar
 from torch import nn
 
 from holdfast.errors import BadInput, unknown
-from holdfast.methods import Learner
-from holdfast.settings import defaults, hints, make
+from holdfast.settings import Shelf, defaults, faults_in, hints, make, settings_of
+from holdfast.streams import BESIDES
 from holdfast.types import StreamInfo
 
 T = TypeVar("T")
@@ -26,17 +28,28 @@ def is_own(word: str) -> bool:
     return word.endswith(".py") or ".py:" in word
 
 
-def learner(word: str) -> tuple[str, type[Learner]]:
-    """The name and class of a user's method."""
+def find(shelf: Shelf[T], word: str) -> tuple[str, type[T]]:
+    """The name and class of what is on a shelf of ours, or in a file of a user's."""
+    if not is_own(word):
+        return word, shelf.find(word)
     file, name, module = _module(word)
-    learners = _defined(module, lambda thing: isinstance(thing, type) and issubclass(thing, Learner))
-    cls = _named(file, name, module, learners, "Learner")
-    if not isinstance(cls, type) or not issubclass(cls, Learner):
-        raise BadInput(f"{name} of {file} is not a Learner; write `class {name}(holdfast.Learner)`")
-    if inspect.isabstract(cls):
-        lacks = ", ".join(sorted(cls.__abstractmethods__))
-        raise BadInput(f"{name} of {file} is not a whole Learner: it does not define {lacks}")
+    known = _defined(module, lambda thing: isinstance(thing, type) and issubclass(thing, shelf.base))
+    cls = whole(shelf, _named(file, name, module, known, shelf.base.__name__), f"{name} of {file}")
     return cls.__name__, cls
+
+
+def whole(shelf: Shelf[T], thing: Any, what: str) -> type[T]:
+    """A user's class, which can do all that those on the shelf can."""
+    base = shelf.base.__name__
+    if not isinstance(thing, type) or not issubclass(thing, shelf.base):
+        raise BadInput(f"{what} is not a {base}; write `class {what.partition(' ')[0]}(holdfast.{base})`")
+    if inspect.isabstract(thing):
+        lacks = ", ".join(sorted(vars(thing)["__abstractmethods__"]))
+        raise BadInput(f"{what} is not a whole {base}: it does not define {lacks}")
+    taken = sorted(hints(thing).keys() & BESIDES) if shelf.word == "stream" else []
+    if taken:
+        raise BadInput(f"{what} cannot have a setting called {taken[0]}: every stream has one; call it otherwise")
+    return thing
 
 
 def net(word: str) -> Callable[[StreamInfo], nn.Module]:
@@ -53,15 +66,24 @@ def net(word: str) -> Callable[[StreamInfo], nn.Module]:
     return make_net  # type: ignore[no-any-return]
 
 
-def made(cls: type[T], values: Mapping[str, Any], owner: str) -> T:
-    """An instance with these settings; a field without a default must be among them."""
+def made(cls: type[T], values: Mapping[str, Any], owner: str, option: str = "") -> T:
+    """An instance with these settings; a field without a default must be among them. `option`: how they are given."""
     lacking = [
-        f"{owner} needs a value for {name}; give it with --set {name}=..." for name in needed(cls) if name not in values
+        f"{owner} needs a value for {name}" + (f"; give it with {option}{name}=..." if option else "")
+        for name in needed(cls)
+        if name not in values
     ]
     if lacking:
         raise BadInput(*lacking)
     with guarded(owner):
         return make(cls, values, owner)
+
+
+def fitting(thing: T, owner: str) -> T:
+    """A thing that a user made without us, if its settings are what their types say."""
+    if faults := faults_in(type(thing), settings_of(thing), owner):
+        raise BadInput(*faults)
+    return thing
 
 
 def needed(cls: type) -> list[str]:
@@ -70,14 +92,14 @@ def needed(cls: type) -> list[str]:
 
 
 @contextmanager
-def guarded(what: str) -> Iterator[None]:
+def guarded(what: str, cannot: str = "be made") -> Iterator[None]:
     """Whatever a user's code raises becomes one line."""
     try:
         yield
     except BadInput:
         raise
     except (Exception, SystemExit) as error:  # user's code may raise anything
-        raise BadInput(f"{what} cannot be made: {type(error).__name__}: {error}") from error
+        raise BadInput(f"{what} cannot {cannot}: {type(error).__name__}: {error}") from error
 
 
 def _module(word: str) -> tuple[str, str, ModuleType]:
@@ -86,17 +108,24 @@ def _module(word: str) -> tuple[str, str, ModuleType]:
     path = Path(file).expanduser()
     if not path.is_file():
         raise BadInput(f"{file} is not a file; your own code is named as path/to/file.py:Name")
-    spec = importlib.util.spec_from_file_location(f"own_{path.stem}", path)
+    try:
+        return file, name, _loaded(path.resolve(), path.read_bytes())
+    except (Exception, SystemExit) as error:  # user's code may raise anything
+        raise BadInput(f"cannot load {file}: {type(error).__name__}: {error}") from error
+
+
+@functools.cache
+def _loaded(path: Path, content: bytes) -> ModuleType:
+    """A file as a module, loaded once while its content stays: a method and a protocol in it share its classes."""
+    name = f"own_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"  # other folders have such files, too
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # where dataclasses and inspect look for it
-    if str(path.parent.resolve()) not in sys.path:
-        sys.path.append(str(path.parent.resolve()))  # its neighbours can be imported, as when Python runs it
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # user's code may raise anything
-        raise BadInput(f"cannot load {file}: {type(error).__name__}: {error}") from error
-    return file, name, module
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))  # its neighbours can be imported, as when Python runs it
+    spec.loader.exec_module(module)
+    return module
 
 
 def _defined(module: ModuleType, wanted: Callable[[Any], bool]) -> list[str]:

@@ -37,7 +37,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 
 
 @dataclass(frozen=True)
-class Plan:
+class Sweep:
     """A sweep that can run: its name, and its cells without repetition."""
 
     name: str
@@ -52,7 +52,7 @@ class Choice:
     seed: int
 
 
-def plan(document: Mapping[str, Any], name: str = "sweep", folder: Path = Path()) -> Plan:
+def plan(document: Mapping[str, Any], name: str = "sweep", folder: Path = Path()) -> Sweep:
     """The cells of a document; `name` is used where it gives none, `folder` is where a user's own files are."""
     return _Planner(folder).plan(document, name)
 
@@ -99,7 +99,7 @@ class _Planner:
         self.asked: list[Point] = []
         self.made: dict[str, Any] = {}  # by what was asked for, so that equal points share one thing
 
-    def plan(self, document: Mapping[str, Any], name: str) -> Plan:
+    def plan(self, document: Mapping[str, Any], name: str) -> Sweep:
         self.unknown_keys(document, TOP, "")
         name, device = document.get("name", name), document.get("device", "auto")
         if not isinstance(name, str) or not NAME.fullmatch(name):
@@ -115,7 +115,7 @@ class _Planner:
         if self.faults:
             raise BadInput(*dict.fromkeys(self.faults))
         cells = {cell.name: cell for cell in (self.cell(choice, device) for choice in choices)}
-        return Plan(name, tuple(cells.values()))
+        return Sweep(name, tuple(cells.values()))
 
     def choices(self, document: Mapping[str, Any]) -> list[Choice]:
         """The product of the file's lists, then what its [[cell]] entries add, change and leave out, in order."""
@@ -311,9 +311,10 @@ def _has(point: Point, setting: str, given: Any) -> bool:
 
 def _made(point: Point) -> Any:
     made = point.made()
-    if point.place != "stream" or isinstance(made, Stream):
+    if point.place != "stream":
         return made
-    return made.cut(point.name, point.values.get("data", "digits"), seed=0)
+    cut = made if isinstance(made, Stream) else made.cut(point.name, point.values.get("data", "digits"), seed=0)
+    return cut.fixed(point.value("seed")) if "seed" in point.values else cut
 
 
 def _identity(point: Point) -> str:
