@@ -35,8 +35,9 @@ __all__ = [
     "sweep", "tune",
 ]  # fmt: skip
 
-# Where public names live.
-_ROOMS = ("errors", "types", "api", "methods", "engine", "streams", "protocols", "estimator", "metrics", "sweeps")
+_ROOMS = (  # where public names live; a room's files are names in it, too, so `hf.study` is that of metrics
+    "errors", "types", "api", "methods", "engine", "estimator", "metrics", "sweeps", "protocols", "streams",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
