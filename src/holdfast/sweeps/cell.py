@@ -92,7 +92,8 @@ class Cell:
             for name, setting in provenance(thing).items()
             if setting["chosen_by"] not in FIXED
         }
-        said = {"open_shape": open_shape, "chosen_by": chosen, "trials": dict(self.trials or {})}
+        spent = {name: cost for name, cost in (self.trials or {}).items() if name != "seconds"}  # which never repeat
+        said = {"open_shape": open_shape, "chosen_by": chosen, "trials": spent}
         return {name: value for name, value in said.items() if value}
 
     def check(self) -> None:
