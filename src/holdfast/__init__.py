@@ -5,14 +5,8 @@ stream = hf.stream("rotated", tasks=5)
 print(hf.compare(["finetune", "ewc", "gem"], stream, seeds=3))
 """
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-# Before torch and its BLAS start: idle threads sleep instead of spinning, and one process uses one thread.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads do not survive a fork: workers would hang
 
 if TYPE_CHECKING:
     from holdfast.api import Comparison, compare, load, method, net, protocol, run, run_cells, stream, sweep, tune

@@ -101,11 +101,15 @@ def run(
     seed: int = 0,
     device: str = "auto",
     watch: Watch | None = None,
+    threads: int = 1,
 ) -> Record:
-    """Run one method on one stream. The stream is taken as it is; the seed sets weights, batches and the learner."""
-    chosen = as_stream(stream)
-    cell = Cell(as_method(method), chosen, as_net(net), as_protocol(protocol), seed, device, reseed=False)
-    return cell.run(watch)
+    """Run one method on one stream. The stream is taken as it is; the seed sets weights, batches and the learner.
+
+    One thread is the fastest for small networks; a large one gains from more `threads`.
+    """
+    _refuse_threads(threads)
+    what = as_method(method), as_stream(stream), as_net(net), as_protocol(protocol)
+    return Cell(*what, seed, device, reseed=False, threads=threads).run(watch)
 
 
 def compare(
@@ -120,13 +124,16 @@ def compare(
     watch: Watcher | None = None,
     checkpoint_every: int | None = None,
     stream_seed: int | None = None,
+    threads: int = 1,
 ) -> Comparison:
     """Run several methods on the same streams and seeds, in parallel processes; each seed cuts the stream anew.
 
+    Each has one thread; for large networks `threads` gives them more, and there are fewer processes then.
     With `stream_seed`, every run has the stream of that seed, and `seeds` set weights, batches and the learner alone.
     With `out`, results are kept there: finished runs are not repeated, interrupted ones go on from the last task (and
     every `checkpoint_every` steps of it), and another experiment's folder is refused.
     """
+    _refuse_threads(threads)
     chosen = [as_method(m) for m in ([methods] if isinstance(methods, str | Learner | type) else methods)]
     which = [stream] if isinstance(stream, str | Stream | StreamSpec | type) else list(stream)
     numbers = range(seeds) if isinstance(seeds, int) else list(seeds)
@@ -136,7 +143,10 @@ def compare(
         raise BadInput(f"stream_seed must be a whole number >= 0, not {stream_seed!r}")
     shown = [as_stream(s) if stream_seed is None else as_stream(s).fixed(stream_seed) for s in which]
     cells = [
-        Cell(m, s, as_net(net), as_protocol(protocol), seed, device) for s in shown for m in chosen for seed in numbers
+        Cell(m, s, as_net(net), as_protocol(protocol), seed, device, threads=threads)
+        for s in shown
+        for m in chosen
+        for seed in numbers
     ]
     if not cells:
         raise BadInput("there is nothing to run: give at least one method, one stream and one seed")
@@ -157,6 +167,7 @@ def sweep(
     watch: Watcher | None = None,
     on: str | None = None,
     checkpoint_every: int | None = None,
+    threads: int | None = None,
 ) -> Comparison:
     """Run methods × streams × nets × protocols × seeds × a grid of settings, or a sweep file: `sweep("file.toml")`.
 
@@ -169,7 +180,8 @@ def sweep(
     """
     said = {"streams": streams, "seeds": seeds, "nets": nets, "protocols": protocols, "grid": grid, "name": name}
     if isinstance(methods, str | Path) and str(methods).endswith(".toml"):
-        twice = [word for word, value in {**said, "device": device}.items() if value is not None]
+        said |= {"device": device, "threads": threads}
+        twice = [word for word, value in said.items() if value is not None]
         if twice:
             others = "jobs, on, out, watch and checkpoint_every"
             raise BadInput(f"{methods} says its own {', '.join(twice)}; give only {others} beside it")
@@ -178,7 +190,8 @@ def sweep(
     places = {place: _listed(things) for place, things in given.items() if things is not None}
     entries = gridded({"stream": ["split"], "net": ["mlp"], "protocol": ["online"], **places}, grid or {})
     numbers = 1 if seeds is None else seeds if isinstance(seeds, int) else list(seeds)
-    planned = plan({**entries, "seeds": numbers, "device": device or "auto"}, name or "sweep")
+    ways = {"device": device or "auto", "threads": 1 if threads is None else threads}
+    planned = plan({**entries, "seeds": numbers, **ways}, name or "sweep")
     return run_sweep(planned, None if out is None else Path(out), jobs, watch, on, checkpoint_every)
 
 
@@ -398,6 +411,11 @@ def _every_faults(steps: Any) -> list[str]:
     if steps is None or (type(steps) is int and steps >= 1):
         return []
     return [f"checkpoint_every must be a whole number >= 1, not {steps!r}"]
+
+
+def _refuse_threads(threads: Any) -> None:
+    if type(threads) is not int or threads < 1:
+        raise BadInput(f"threads must be a whole number >= 1, not {threads!r}")
 
 
 def _listed(given: Any) -> list[Any]:

@@ -61,8 +61,17 @@ def _app() -> typer.Typer:
     return app
 
 
+def _take_one_thread() -> None:
+    """In a process of our own: idle threads sleep instead of spinning, and none is started that nobody asked for."""
+    if "torch" not in sys.modules:  # later it would not be heeded, and the process may be somebody else's
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
 def main(args: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code: 0 done, 1 a run failed, 2 bad input, 130 interrupted."""
+    _take_one_thread()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a character shows another one

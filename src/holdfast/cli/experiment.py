@@ -46,14 +46,16 @@ class Asked:
     seeds: str = "0"
     device: str = "auto"
     jobs: str | None = None
+    threads: str | None = None
     checkpoint_every: str | None = None
 
 
 @dataclass(frozen=True)
 class Execution:
-    """How the cells are run; nothing here but the seeds plays a part in their results."""
+    """How the cells are run; of this, seeds and threads play a part in their results."""
 
     seeds: tuple[Whole, ...] = (0,)
+    threads: Count = 1  # of each process
     jobs: Count | None = None
     checkpoint_every: Count | None = None  # steps, besides every task
 
@@ -72,7 +74,7 @@ def cells_of(asked: Asked, faults: list[str]) -> tuple[list[Cell], Execution]:
     if faults or net is None or protocol is None:
         return [], execution
     return [
-        Cell(learner, stream, net, protocol, seed, asked.device)
+        Cell(learner, stream, net, protocol, seed, asked.device, threads=execution.threads)
         for stream in cut
         for learner in learners
         for seed in execution.seeds
@@ -180,7 +182,7 @@ def _place_settings(
 
 
 def _execution(asked: Asked, faults: list[str]) -> Execution:
-    given = {"seeds": asked.seeds, "jobs": asked.jobs, "checkpoint_every": asked.checkpoint_every}
+    given = {name: getattr(asked, name) for name in hints(Execution)}
     values = {name: value for name, value in given.items() if value is not None}
     wrong = faults_in(Execution, values, "this run")
     if wrong:

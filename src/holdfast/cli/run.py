@@ -55,7 +55,10 @@ def run(
     ] = None,
     seeds: Annotated[str, Option(metavar="N,...", help="Seeds to run.")] = "0",
     device: Annotated[str, Option(metavar="NAME", help="auto, cpu, cuda or mps.")] = "auto",
-    jobs: Annotated[str | None, Option(metavar="N", help="Processes at once.  [default: one per core]")] = None,
+    jobs: Annotated[str | None, Option(metavar="N", help="Processes at once.  [default: cores / threads]")] = None,
+    threads: Annotated[
+        str | None, Option(metavar="N", help="Threads of each process; large networks gain from more.  [default: 1]")
+    ] = None,
     checkpoint_every: Annotated[
         str | None, Option(metavar="N", help="Also save a run every N steps, not only after each task.")
     ] = None,
@@ -89,6 +92,7 @@ def run(
         seeds=seeds,
         device=device,
         jobs=jobs,
+        threads=threads,
         checkpoint_every=checkpoint_every,
     )
     return perform(asked, Output(out, fresh, json, quiet), faults)

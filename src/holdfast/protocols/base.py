@@ -135,12 +135,12 @@ def record_of(
     chosen: dict[str, dict[str, Any]],
     trials: Mapping[str, float] | None = None,
 ) -> Record:
-    """The record of a finished session. `net` describes the network; `chosen`: the method's and net's settings;
-    `trials`: what choosing them cost."""
+    """The record of a finished session. `net` describes the network; `chosen`: the method's, net's and run's
+    settings; `trials`: what choosing them cost."""
     m, stream, learner = session.measured, session.stream, session.learner
     settings = {
         **chosen.get("", {}),
-        **{f"net.{k}": v for k, v in chosen.get("net", {}).items()},
+        **{f"{place}.{k}": v for place in ("net", "run") for k, v in chosen.get(place, {}).items()},
         **{f"protocol.{k}": v for k, v in provenance(protocol).items()},
         **{
             f"stream.{k}": {"value": v, "chosen_by": stream.chosen_by.get(k, "given")}

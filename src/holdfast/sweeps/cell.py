@@ -11,7 +11,7 @@ import platform
 import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,7 @@ class Cell:
     device: str = "auto"
     reseed: bool = True  # cut the stream with this cell's seed; otherwise it is taken as it is
     trials: Mapping[str, float] | None = None  # what choosing its settings cost: runs, seconds, flops
+    threads: int = 1  # more than one orders sums differently, so that they count among the settings
     title: str | None = None  # what it is called while it runs, in place of what tells it from others; decides nothing
 
     @property
@@ -80,6 +81,7 @@ class Cell:
             "data": self.stream.fingerprint,
             "device": str(pick_device(self.device)),
             "code": code_version(),
+            **({} if self.threads == 1 else {"threads": self.threads}),
             **self._provenance(),
         }
 
@@ -124,13 +126,15 @@ class Cell:
         self._refuse_shape()
         device = pick_device(self.device)
         stream = (self.stream.reseed(self.seed) if self.reseed else self.stream).to(device)
-        with one_thread(), seeded(seed_for(self.seed, "training")):
+        with in_threads(self.threads), seeded(seed_for(self.seed, "training")):
             net = self._net(stream.info, device)
             reshape = functools.partial(self._reshaped, stream.info, device) if _has_open_shape(self.net) else None
             session = self.protocol.run(fresh(self.method), stream, net, self.seed, watch, keep, reshape)
             chosen = {"net": provenance(self.net)} if isinstance(self.net, NetSpec) else {}
             given = {name: {"value": value, "chosen_by": "given"} for name, value in self._method_settings().items()}
             chosen[""] = {**given, **provenance(self.method)}
+            if self.threads > 1:
+                chosen["run"] = {"threads": {"value": self.threads, "chosen_by": "given"}}
             net_words = {**describe(self.net), "parameters": session.learner.net.size}
             return record_of(session, self.protocol, net_words, chosen, self.trials)
 
@@ -226,11 +230,16 @@ def pick_device(name: str) -> torch.device:
     return device
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
+def one_thread() -> AbstractContextManager[None]:
     """Small nets gain nothing from a second thread and collapse beside another job; parallel work is processes."""
+    return in_threads(1)
+
+
+@contextmanager
+def in_threads(number: int) -> Iterator[None]:
+    """So many threads, and as many as before afterwards."""
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(number)
     try:
         yield
     finally:

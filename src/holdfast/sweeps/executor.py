@@ -16,7 +16,7 @@ from holdfast.errors import BadInput, NotKept, RunFailed
 from holdfast.sweeps.cell import Cell
 from holdfast.sweeps.events import Event, Failure, Watcher
 from holdfast.sweeps.store import cells_with, read_record, write_record
-from holdfast.sweeps.workers import in_processes
+from holdfast.sweeps.workers import has_strange_threads, in_processes
 from holdfast.types import Record
 
 
@@ -34,7 +34,11 @@ def execute(
     tell = watch or (lambda event: None)
     runs, results = begin(cells, folder, checkpoint_every, tell)
     waiting = [i for i in range(len(cells)) if i not in results]
-    jobs = min(jobs or os.cpu_count() or 1, len(waiting))
+    todo = [cells[i] for i in waiting]
+    jobs = min(jobs or default_jobs(todo), len(waiting))
+    if jobs > 1 and (why := _why_here(todo)):
+        tell(Event(waiting[0], note=f"the cells are run in this process, one after the other: {why}"))
+        jobs = 1
     try:
         with closing(_in_processes(runs, waiting, jobs) if jobs > 1 else _here(runs, waiting, tell)) as events:
             for event in events:
@@ -45,6 +49,18 @@ def execute(
         for i in waiting:
             runs[i].clear_half_written()
     return [results[i] for i in range(len(cells))]
+
+
+def default_jobs(cells: Sequence[Cell]) -> int:
+    """As many processes as there are cores for their threads."""
+    return max((os.cpu_count() or 1) // max((cell.threads for cell in cells), default=1), 1)
+
+
+def _why_here(cells: Sequence[Cell]) -> str | None:
+    """Why these cells cannot be run in processes that are forked from this one."""
+    if any(cell.threads > 1 for cell in cells) and has_strange_threads():
+        return "it has threads running, and processes forked from it could not have several of their own"
+    return None
 
 
 def begin(

@@ -122,6 +122,7 @@ class Order:
     code: str
     key: str | None  # of its states; None where they are not kept
     every: int | None
+    threads: int
 
 
 def work(order: Order, mailbox: Any, last: Files | None, *packed: bytes) -> Any:
@@ -141,7 +142,8 @@ def work(order: Order, mailbox: Any, last: Files | None, *packed: bytes) -> Any:
             raise BadInput("that node has another version of Holdfast")
         method, stream, net, protocol = map(pickle.loads, packed)  # from the driver's memory, never from a disk
         cut = stream.cut() if isinstance(stream, Recipe) else stream
-        return Cell(method, cut, net, protocol, order.seed, order.device, order.reseed).run(watch, keep)
+        cell = Cell(method, cut, net, protocol, order.seed, order.device, order.reseed, threads=order.threads)
+        return cell.run(watch, keep)
     except (RunFailed, BadInput) as error:
         return str(error), None
     except (Exception, SystemExit) as error:  # a bug in a user's method must not take the other cells down

@@ -1,4 +1,4 @@
-"""Runs cells on a Ray cluster: each is a task of one thread, tried again when its worker or node is lost.
+"""Runs cells on a Ray cluster: each is a task of its threads, tried again when its worker or node is lost.
 
 What a cell needs travels with it, data sets with a name by their name; its states and its record come back by value
 and are written here, so the nodes need no common disk. They need the same Holdfast and, for named data sets, the same
@@ -37,7 +37,7 @@ from holdfast.errors import BadInput, RunFailed
 from holdfast.metrics.groups import chosen
 from holdfast.sweeps.cell import Cell, code_version, describe, pick_device
 from holdfast.sweeps.events import Event, Failure, Watcher
-from holdfast.sweeps.executor import Run, begin
+from holdfast.sweeps.executor import Run, begin, default_jobs
 from holdfast.sweeps.on_node import PATIENCE, TRANSFER, Mailbox, Order, Whose, recipe, work
 from holdfast.sweeps.store import write_record
 from holdfast.types import Record, Stream
@@ -84,7 +84,11 @@ def execute_on_ray(
     runs, results = begin(cells, folder, checkpoint_every, tell)
     waiting = [i for i in range(len(cells)) if i not in results]
     if waiting:
-        with _connected(on, jobs, len(waiting)) as ray, _by_value(ray, [cells[i] for i in waiting]):
+        todo = [cells[i] for i in waiting]
+        threads = max(cell.threads for cell in todo)
+        cpus = min(jobs or default_jobs(todo), len(todo)) * threads
+        with _connected(on, cpus) as ray, _by_value(ray, todo):
+            _refuse_threads(ray, threads)
             for event in _Cluster(ray, runs).run(waiting):
                 if event.outcome is not None:
                     results[event.cell] = event.outcome
@@ -93,7 +97,7 @@ def execute_on_ray(
 
 
 @contextmanager
-def _connected(on: str, jobs: int | None, cells: int) -> Iterator[Any]:
+def _connected(on: str, cpus: int) -> Iterator[Any]:
     """A cluster on this machine, closed to others; or the one at an address; or the one this program is in already."""
     if wrong := faults(on):
         raise BadInput(*wrong)
@@ -109,7 +113,7 @@ def _connected(on: str, jobs: int | None, cells: int) -> Iterator[Any]:
         return
     home = tempfile.mkdtemp(prefix="holdfast-ray-") if on == "ray" else None
     try:
-        _join(ray, on, min(jobs or os.cpu_count() or 1, cells), home)
+        _join(ray, on, cpus, home)
         yield ray
     finally:
         ray.shutdown()
@@ -133,6 +137,15 @@ def _join(ray: Any, on: str, cpus: int, home: str | None) -> None:
         if on == "ray":
             raise RunFailed(f"Ray cannot start a cluster on this machine: {reason}") from error
         raise BadInput(f"no Ray cluster answers at {on}: {reason}") from error
+
+
+def _refuse_threads(ray: Any, threads: int) -> None:
+    """A cell that no node has the cores for would wait forever."""
+    most = max((node["Resources"].get("CPU", 0) for node in ray.nodes() if node["Alive"]), default=0)
+    if threads > max(most, 1):
+        raise BadInput(
+            f"no node of the Ray cluster has {threads} cores for a cell of {threads} threads; ask for at most {most:g}"
+        )
 
 
 class _Cluster:
@@ -200,9 +213,11 @@ class _Cluster:
             code=code_version(),
             key=None if keep is None else keep.key,
             every=run.checkpoint_every,
+            threads=cell.threads,
         )
         last = None if keep is None else keep.files()
-        self.pending[self.work.remote(order, self.mailbox, last, *shared)] = i
+        work = self.work.options(num_cpus=cell.threads)
+        self.pending[work.remote(order, self.mailbox, last, *shared)] = i
 
     def shared(self, thing: Any) -> Any:
         if id(thing) not in self.put:

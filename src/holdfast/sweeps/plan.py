@@ -24,14 +24,14 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import BadInput, unknown
-from holdfast.settings import Whole, fit, fits
+from holdfast.settings import Count, Whole, expected, fit, fits
 from holdfast.sweeps import own
 from holdfast.sweeps.cell import Cell, pick_device
 from holdfast.sweeps.grid import LARGEST, SHELVES, USUAL, Axis, Point, points, values_of, wrong
 from holdfast.types import Stream
 
 PLACES = tuple(SHELVES)
-TOP = ("name", "seeds", "device", *PLACES, "cell")
+TOP = ("name", "seeds", "device", "threads", *PLACES, "cell")
 OVERRIDE, EXTRA = ("where", "set", "skip"), (*PLACES, "seeds")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 
@@ -108,13 +108,16 @@ class _Planner:
             )
         with self.collected("device"):
             pick_device(device if isinstance(device, str) else repr(device))
+        threads = document.get("threads", 1)
+        if not fits(Count, threads) or isinstance(threads, str):
+            self.faults.append(f"threads: must be {expected(Count)}, not {threads!r}")
         choices = self.choices(document)
         self.check(choices)
         if not choices and not self.faults:
             self.faults.append("cell: leaves out every cell of the sweep")
         if self.faults:
             raise BadInput(*dict.fromkeys(self.faults))
-        cells = {cell.name: cell for cell in (self.cell(choice, device) for choice in choices)}
+        cells = {cell.name: cell for cell in (self.cell(choice, device, threads) for choice in choices)}
         return Sweep(name, tuple(cells.values()))
 
     def choices(self, document: Mapping[str, Any]) -> list[Choice]:
@@ -272,9 +275,9 @@ class _Planner:
             self.thing(point)
         return len(self.faults) == before
 
-    def cell(self, choice: Choice, device: str) -> Cell:
+    def cell(self, choice: Choice, device: str, threads: int = 1) -> Cell:
         method, stream, net, protocol = (self.thing(choice.at[place]) for place in PLACES)
-        return Cell(method, stream, net, protocol, choice.seed, device)
+        return Cell(method, stream, net, protocol, choice.seed, device, threads=threads)
 
     def thing(self, point: Point) -> Any:
         """What a point stands for, made once."""

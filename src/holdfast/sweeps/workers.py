@@ -12,6 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 
 import torch
 
@@ -24,6 +25,7 @@ Lost = Callable[[int, str], Event]  # the outcome of a cell whose process died f
 TRIES = 2
 PATIENCE = 1.0  # seconds between looks at processes whose end nobody told: their own children may hold the pipe open
 PARTING = 5.0  # seconds for a process whose cell is done to end by itself
+HARMLESS = ("jemalloc_bg_thd",)  # threads that nobody waits for: pyarrow's memory has one
 _PARENT_DEATH = 1  # PR_SET_PDEATHSIG
 
 
@@ -55,6 +57,18 @@ def in_processes(work: Work, waiting: Sequence[int], jobs: int, lost: Lost) -> G
         for worker in running.values():
             worker.process.kill()
             worker.dismiss()
+
+
+def has_strange_threads() -> bool:
+    """Whether threads run here that Python did not start, as torch's pool: a process forked from here has lost them.
+
+    It may run with one thread. With several it would wait forever for those it has lost.
+    """
+    try:
+        names = [(thread / "comm").read_text().strip() for thread in Path("/proc/self/task").iterdir()]
+    except OSError:  # not Linux, or one has just ended
+        return True
+    return sum(name not in HARMLESS for name in names) > threading.active_count()
 
 
 @contextmanager
