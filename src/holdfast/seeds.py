@@ -32,15 +32,14 @@ def generator(seed: int, *names: str, **keys: int | str) -> torch.Generator:
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
     """Run code that draws from global generators (`nn.Linear`'s init, dropout, `np.random`) from a known seed."""
-    before = dice()
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        np.random.seed(seed % 2**32)
-        random.seed(seed)
-        try:
-            yield
-        finally:
-            set_dice(before)
+    before = dice()  # torch.random.fork_rng would begin to use CUDA, which forbids a fork later
+    torch.manual_seed(seed)
+    np.random.seed(seed % 2**32)
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        set_dice(before)
 
 
 def dice() -> dict[str, Any]:
@@ -78,6 +77,8 @@ def set_dice(state: dict[str, Any]) -> None:
     torch.set_rng_state(state["torch"])
     if state["cuda"]:
         torch.cuda.set_rng_state_all(state["cuda"])
+    elif torch.cuda.is_initialized():  # it had not begun then, and would have begun with torch's own seed
+        torch.cuda.manual_seed_all(torch.initial_seed())
     kind, words, *rest = state["numpy"]
     np.random.set_state((kind, words.numpy().astype(np.uint32), *rest))
     random.setstate(state["python"])

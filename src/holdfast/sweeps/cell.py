@@ -7,6 +7,7 @@ import functools
 import hashlib
 import inspect
 import json
+import os
 import platform
 import re
 import weakref
@@ -30,6 +31,7 @@ from holdfast.settings import FIXED, changed, provenance, settings_of
 from holdfast.sweeps.own import guarded
 from holdfast.types import Record, Stream, StreamInfo
 
+_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
 NetLike = NetSpec | nn.Module | Callable[[StreamInfo], nn.Module]
 
 
@@ -124,7 +126,7 @@ class Cell:
     def run(self, watch: Watch | None = None, keep: Keeper | None = None) -> Record:
         """Run it, from where `keep` has it if it was begun before."""
         self._refuse_shape()
-        device = pick_device(self.device)
+        device = touched(pick_device(self.device))
         stream = (self.stream.reseed(self.seed) if self.reseed else self.stream).to(device)
         with in_threads(self.threads), seeded(seed_for(self.seed, "training")):
             net = self._net(stream.info, device)
@@ -219,15 +221,44 @@ def describe(net: NetLike) -> dict[str, Any]:
 
 
 def pick_device(name: str) -> torch.device:
-    """`auto` is cuda, then mps, then cpu."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    """`auto` is cuda, then mps, then cpu.
+
+    It is looked up and not touched: once CUDA has begun in a process, those forked from it cannot use it.
+    """
+    with _without_beginning_cuda():
+        gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    there = {"cuda": gpus, "mps": int(torch.backends.mps.is_available()), "cpu": 1}
     try:
-        device = torch.device(name)
-        torch.zeros(1, device=device).item()  # a device that only pretends fails here
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise BadInput(f"device {name!r} is not available here; choose from auto, cpu, cuda, mps") from error
+        device = torch.device(next(kind for kind in there if there[kind]) if name == "auto" else name)
+    except RuntimeError:  # not the name of any
+        device = None
+    if device is None or (device.index or 0) >= there.get(device.type, 0):
+        raise BadInput(f"device {name!r} is not available here; choose from auto, cpu, cuda, mps")
     return device
+
+
+def touched(device: torch.device) -> torch.device:
+    """The device, in the process that uses it; one that only pretends fails here."""
+    try:
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).split("\n")[0]
+        raise BadInput(f"device {str(device)!r} cannot be used: {reason}") from error
+    return device
+
+
+@contextmanager
+def _without_beginning_cuda() -> Iterator[None]:
+    """torch asks the driver's own library then, as far as it can, and a fork stays possible."""
+    before = os.environ.get(_NVML)
+    os.environ[_NVML] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_NVML]
+        else:
+            os.environ[_NVML] = before
 
 
 def one_thread() -> AbstractContextManager[None]:

@@ -10,10 +10,12 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import torch
+
 from holdfast.disk import write_text
 from holdfast.engine import Checkpoint
 from holdfast.errors import BadInput, NotKept, RunFailed
-from holdfast.sweeps.cell import Cell
+from holdfast.sweeps.cell import Cell, pick_device
 from holdfast.sweeps.events import Event, Failure, Watcher
 from holdfast.sweeps.store import cells_with, read_record, write_record
 from holdfast.sweeps.workers import has_strange_threads, in_processes
@@ -60,6 +62,8 @@ def _why_here(cells: Sequence[Cell]) -> str | None:
     """Why these cells cannot be run in processes that are forked from this one."""
     if any(cell.threads > 1 for cell in cells) and has_strange_threads():
         return "it has threads running, and processes forked from it could not have several of their own"
+    if torch.cuda.is_initialized() and any(pick_device(cell.device).type == "cuda" for cell in cells):
+        return "it has begun to use CUDA, and processes forked from it could not"
     return None
 
 
