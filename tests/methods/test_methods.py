@@ -11,17 +11,17 @@ import torch.nn.functional as F
 
 import holdfast as hf
 from holdfast.audit import Lease
-from holdfast.engine import SGD, Net
+from holdfast.engine import SGD, Momentum, Net
 from holdfast.methods import methods
 from holdfast.seeds import generator
 from holdfast.types import Batch
 
 
-def started(name, stream, lr=0.1, **settings):
+def started(name, stream, lr=0.1, net=None, optimiser=SGD, **settings):
     learner = hf.method(name, **settings)
     torch.manual_seed(0)
-    build = lambda: hf.net("mlp", hidden=(12,)).build(stream.info)  # noqa: E731
-    learner.start(Net(build(), build), SGD(lr), stream.info, generator(0))
+    build = lambda: (net or hf.net("mlp", hidden=(12,))).build(stream.info)  # noqa: E731
+    learner.start(Net(build(), build), optimiser(lr), stream.info, generator(0))
     return learner
 
 
@@ -81,6 +81,26 @@ def steps_down(learner, batch, gradient, lr=0.1):
 def next_batch(task):
     rows = torch.arange(50, 60)
     return Batch(task.train.x(rows), task.train.y[rows], task.t)
+
+
+def test_what_every_learner_is_given_keeps_to_the_tasks_outputs_and_drops_nothing_when_asked(stream):
+    learner = started("finetune", stream, net=hf.net("mlp", hidden=(12,), dropout=0.5))
+    batch, mine = next_batch(stream.tasks[1]), list(stream.tasks[1].classes)
+    assert len({learner.predict(batch.x, 1).sum().item() for _ in range(5)}) == 1
+    learner.net.module.eval()
+    loss = -learner.net(batch.x)[:, mine].log_softmax(-1)[range(10), batch.y - mine[0]].mean()
+    assert learner.cross_entropy(batch).item() == pytest.approx(loss.item(), rel=1e-5)
+
+
+def test_finetune_and_joint_go_down_the_cross_entropy(stream):
+    learner = started("finetune", stream)
+    show(learner, stream.tasks[0])
+    batch = next_batch(stream.tasks[1])
+    steps_down(learner, batch, gradient_of(learner, batch))
+    learner, parts = started("joint", stream), [next_batch(task) for task in stream.tasks]
+    tasks = torch.arange(5).repeat_interleave(10)
+    mixed = Batch(torch.cat([b.x for b in parts]), torch.cat([b.y for b in parts]), tasks)
+    steps_down(learner, mixed, gradient_of(learner, mixed))  # every row over its own task's outputs
 
 
 @pytest.mark.parametrize("one_by_one", [False, True])
@@ -170,6 +190,24 @@ def test_agem_removes_exactly_the_component_against_the_past(stream):
     assert fired > 0
 
 
+def test_agem_draws_its_reference_from_all_past_tasks(stream):
+    learner = started("agem", stream, memories=20, replay=8)
+    for task in stream.tasks[:3]:
+        show(learner, task)
+    batch = next_batch(stream.tasks[2])
+    dice = torch.Generator()
+    dice.set_state(learner.rng.get_state())
+    kept = [(t, row) for t in (0, 1) for row in range(10, 30)]  # the last 20 shown of each past task
+    drawn = [kept[i] for i in torch.randperm(40, generator=dice)[:8].tolist()]
+    parts = [stream.tasks[t].train for t, _ in drawn]
+    x = torch.cat([part.x(torch.tensor([row])) for part, (_, row) in zip(parts, drawn, strict=True)])
+    y = torch.stack([part.y[row] for part, (_, row) in zip(parts, drawn, strict=True)])
+    r = gradient_of(learner, Batch(x, y, torch.tensor([t for t, _ in drawn])))
+    g = gradient_of(learner, batch)
+    assert g @ r < 0
+    steps_down(learner, batch, g - (g @ r) / (r @ r) * r)
+
+
 def test_lwf_pulls_towards_the_old_outputs_of_every_past_head(stream):
     learner = started("lwf", stream, strength=2.0, temperature=3.0)
     for task in stream.tasks[:2]:
@@ -190,6 +228,22 @@ def test_lwf_pulls_towards_the_old_outputs_of_every_past_head(stream):
     before = learner.net.theta.detach().clone()
     learner.observe(batch)
     torch.testing.assert_close(before - 0.1 * expected, learner.net.theta.detach(), rtol=1e-4, atol=1e-6)
+
+
+def test_lwf_keeps_outputs_that_several_tasks_share_once():
+    shared = hf.stream("permuted", tasks=3, scenario="task")
+    learner = started("lwf", shared)
+    for task in shared.tasks:
+        finish(learner, task)
+    assert learner.heads.tolist() == [[True] * 10]
+
+
+def test_lwf_asks_the_old_network_without_dropout(stream):
+    learner = started("lwf", stream, lr=0.0, net=hf.net("mlp", hidden=(12,), dropout=0.5))
+    finish(learner, stream.tasks[0])
+    learner.net.module.eval()  # so that only the old network could make a difference
+    batch = next_batch(stream.tasks[1])
+    assert len({learner.observe(batch).item() for _ in range(5)}) == 1
 
 
 @pytest.mark.parametrize("scenario", ["class", "task"])
@@ -219,17 +273,40 @@ def test_more_tasks_than_were_announced_may_come(name):
         assert learner.predict(task.test.x(), 2).isfinite().all()
 
 
-def test_er_steps_on_the_union_of_batch_and_memory(stream):
-    learner = started("er", stream, memories=10)
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("replay", [None, 4])
+def test_er_steps_on_the_union_of_batch_and_memory(replay, hidden):
+    stream = hf.stream("split", scenario="class" if hidden else "task")
+    learner = started("er", stream, memories=10, replay=replay)
     show(learner, stream.tasks[0], steps=1)  # the memory now holds these ten
-    memory, batch = learner.memory.all(), next_batch(stream.tasks[1])
-    union = Batch(
-        torch.cat([batch.x, memory.x]), torch.cat([batch.y, memory.y]), torch.tensor([1] * 10 + [0] * len(memory))
+    batch = next_batch(stream.tasks[1])
+    if hidden:
+        batch = Batch(batch.x, batch.y)
+    dice = torch.Generator()
+    dice.set_state(learner.rng.get_state())
+    drawn, first = torch.randperm(10, generator=dice)[: replay or 10], stream.tasks[0].train
+    tasks = torch.tensor([1] * 10 + [0] * len(drawn))
+    union = Batch(torch.cat([batch.x, first.x(drawn)]), torch.cat([batch.y, first.y[drawn]]), tasks)
+    steps_down(learner, batch, gradient_of(learner, union))
+
+
+@pytest.mark.parametrize(
+    ("rule", "kept"),
+    [
+        ("reservoir", 50),
+        ("class ring", [5] * 6 + [0] * 4),
+        ("task ring", [16] * 3),
+    ],  # of 50: total, per class, per task
+)
+def test_er_keeps_as_much_as_its_rule_says(rule, kept):
+    stream = hf.stream("split")
+    learner = started("er", stream, memories=50, rule=rule)
+    for task in stream.tasks[:3]:
+        show(learner, task, steps=4)
+    y, t = learner.memory.y, learner.memory.task
+    assert kept == {"reservoir": len(y), "class ring": y.bincount(minlength=10).tolist()}.get(
+        rule, t.bincount().tolist()
     )
-    expected = gradient_of(learner, union, lambda θ: 0 * θ.sum())
-    before = learner.net.theta.detach().clone()
-    learner.observe(batch)
-    torch.testing.assert_close(before - 0.1 * expected, learner.net.theta.detach(), rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("initial", ["fresh", "clone"])
@@ -243,12 +320,87 @@ def test_independent_networks_never_change_again(stream, initial):
     assert (steps >= weights).all() and (steps < 1.6 * weights).all()  # a network and its share of the mask per task
 
 
+def test_independent_networks_go_down_their_own_cross_entropy(stream):
+    learner = started("independent", stream, optimiser=Momentum)
+    for task in stream.tasks[:2]:
+        show(learner, task)
+    kept = [{k: v.clone() for k, v in learner.net.module.parts[f"task{t}"].state_dict().items()} for t in range(2)]
+    plain = started("finetune", stream, optimiser=Momentum)
+    plain.net.set(torch.cat([p.flatten() for p in _weights(learner, 1)]))
+    plain.optimiser.v = learner.optimiser.v[-plain.net.size :].clone()
+    batch = Batch(next_batch(stream.tasks[1]).x, next_batch(stream.tasks[1]).y, 1)
+    plain.observe(batch)
+    learner.observe(batch)
+    torch.testing.assert_close(torch.cat([p.flatten() for p in _weights(learner, 1)]), plain.net.theta.detach())
+    first = learner.net.module.parts["task0"].state_dict()
+    assert all(torch.equal(first[k], kept[0][k]) for k in first)  # momentum does not carry it on
+
+
+def _weights(learner, task):
+    return [p.detach() for p in learner.net.module.parts[f"task{task}"].parameters()]
+
+
+@pytest.mark.parametrize("initial", ["fresh", "clone"])
+def test_an_independent_network_answers_for_its_task_and_a_clone_for_the_next(stream, initial):
+    learner = started("independent", stream, initial=initial)
+    for task in stream.tasks[:3]:
+        show(learner, task, steps=1)
+    x = stream.tasks[0].test.x()
+    for task in range(3):
+        assert torch.equal(learner.predict(x, task), learner.net.module.parts[f"task{task}"](x))
+    expected = learner.net.module.parts["task2"](x) if initial == "clone" else torch.zeros(len(x), 10)
+    assert torch.equal(learner.predict(x, 4), expected)
+
+
+def test_a_fresh_network_starts_from_new_weights(stream):
+    learner = started("independent", stream, lr=0.0)
+    for task in stream.tasks[:2]:
+        show(learner, task, steps=1)
+    assert not any(torch.equal(a, b) for a, b in zip(_weights(learner, 0), _weights(learner, 1), strict=True))
+
+
+def test_multimodal_goes_down_the_cross_entropy_through_its_tasks_own_input_layer(stream):
+    learner = started("multimodal", stream, optimiser=Momentum)
+    for task in stream.tasks[:2]:
+        show(learner, task, steps=1)
+    show(learner, stream.tasks[1], steps=2)
+    shared = [p.detach().clone().requires_grad_() for p in learner.net.module.shared.parameters()]
+    old, own = ([w.clone().requires_grad_() for w in _weights(learner, t)] for t in (0, 1))
+    batch, mine = next_batch(stream.tasks[1]), list(stream.tasks[1].classes)
+
+    def say(x, W, b):
+        return F.linear(F.linear(x.flatten(1), W, b).relu(), *shared)
+
+    torch.testing.assert_close(learner.predict(batch.x, 0), say(batch.x, *old).detach())
+    torch.testing.assert_close(learner.predict(batch.x, 1), say(batch.x, *own).detach())
+    assert not learner.predict(batch.x, 2).any()  # no input layer yet, so no guess
+    loss = F.cross_entropy(say(batch.x, *own)[:, mine], batch.y - mine[0])
+    found = torch.autograd.grad(loss, [*own, *shared])
+    learner.optimiser.reset()  # the first step of momentum is −ε g
+    learner.observe(batch)
+    moved = [*_weights(learner, 1), *(p.detach() for p in learner.net.module.shared.parameters())]
+    for before, after, g in zip([*own, *shared], moved, found, strict=True):
+        torch.testing.assert_close((before.detach() - after) / 0.1, g, rtol=1e-3, atol=1e-5)
+    assert all(torch.equal(a, b) for a, b in zip(_weights(learner, 0), old, strict=True))
+
+
+def test_multimodal_leaves_the_input_layers_of_past_tasks_alone(stream):
+    learner = started("multimodal", stream, optimiser=Momentum)
+    show(learner, stream.tasks[0])
+    before = [w.clone() for w in _weights(learner, 0)]
+    shared = [p.detach().clone() for p in learner.net.module.shared.parameters()]
+    show(learner, stream.tasks[1])  # with the momentum of the first task
+    assert all(torch.equal(a, b) for a, b in zip(_weights(learner, 0), before, strict=True))
+    assert not any(torch.equal(a, b) for a, b in zip(learner.net.module.shared.parameters(), shared, strict=True))
+
+
 def test_a_clone_starts_from_the_last_network(stream):
-    learner = started("independent", stream, initial="clone", lr=0.0)
-    show(learner, stream.tasks[0], steps=1)
-    show(learner, stream.tasks[1], steps=1)
-    first, second = (learner.net.module.parts[p].state_dict() for p in ("task0", "task1"))
-    assert all(torch.equal(first[k], second[k]) for k in first)
+    learner = started("independent", stream, initial="clone")
+    for task in stream.tasks[:2]:
+        show(learner, task, steps=1)
+    learner.optimiser.lr = 0.0
+    show(learner, stream.tasks[2], steps=1)
+    assert all(torch.equal(a, b) for a, b in zip(_weights(learner, 1), _weights(learner, 2), strict=True))
 
 
 def test_joint_sees_all_tasks_and_the_card_says_so():
