@@ -102,9 +102,10 @@ def test_every_exemplar_of_a_class_may_be_drawn():
     assert torch.cat(drawn).unique().tolist() == [0, 1, 2, 3, 4]
 
 
-def outputs(learner, x):
-    """The features: what the network says, as NumPy has it."""
-    return learner.net(x).detach().double().numpy()
+def features_of(learner, x):
+    """What the network says, scaled to length 1, as NumPy has it."""
+    z = learner.net(x).detach().double().numpy()
+    return z / np.linalg.norm(z, axis=1, keepdims=True)
 
 
 def herded(features, n):
@@ -123,7 +124,7 @@ def test_exemplars_are_herded_in_the_features_that_classify():
     learn(learner, stream.tasks[0])
     x, y = stream.tasks[0].train.x(), stream.tasks[0].train.y
     for c in stream.tasks[0].classes:
-        expected = x[y == c][herded(outputs(learner, x[y == c]), 20)]
+        expected = x[y == c][herded(features_of(learner, x[y == c]), 20)]
         assert torch.equal(learner.x[learner.y == c], expected)
 
 
@@ -138,8 +139,9 @@ def test_the_nearest_mean_of_exemplars_answers(name):
     learner.observe(Batch(now.x(torch.arange(10)), now.y[:10], 2))
     learner.ready()
     x, y = stream.tasks[0].test.x(), learner.y.numpy()
-    known, features, kept = np.unique(y), outputs(learner, x), outputs(learner, learner.x)
-    gaps = np.stack([np.linalg.norm(features - kept[y == c].mean(0), axis=1) for c in known], 1)
+    known, features, kept = np.unique(y), features_of(learner, x), features_of(learner, learner.x)
+    means = [kept[y == c].mean(0) / np.linalg.norm(kept[y == c].mean(0)) for c in known]
+    gaps = np.stack([np.linalg.norm(features - mean, axis=1) for mean in means], 1)
     answers = learner.predict(x, None)
     assert answers.argmax(1).tolist() == known[gaps.argmin(1)].tolist()
     np.testing.assert_allclose(answers[:, known].numpy(), -gaps, rtol=1e-3, atol=1e-3)
