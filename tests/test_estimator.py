@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -76,6 +78,23 @@ def test_it_is_the_method_that_a_run_evaluates(name, protocol, digits):
         model.partial_fit(task.train.x().numpy(), task.train.y.numpy())
     scores = [model.score(task.test.x().numpy(), task.test.y.numpy()) for task in stream.tasks]
     assert scores == run.R[-1].tolist()
+
+
+def test_a_protocol_of_a_users_passes_as_often_as_it_says(digits):
+    @dataclass(frozen=True)
+    class HeadStart(hf.Passing):
+        passes = 1
+
+        def passes_over(self, task):
+            return 1 if task.t else 6
+
+    X, y = digits
+    stream = hf.stream("split", data=(X, y), tasks=3, examples=100)
+    model = hf.ContinualClassifier("er", protocol=HeadStart(), max_classes=10)
+    for task in stream.tasks:
+        model.partial_fit(task.train.x().numpy(), task.train.y.numpy())
+    scores = [model.score(task.test.x().numpy(), task.test.y.numpy()) for task in stream.tasks]
+    assert scores == hf.run("er", stream, protocol=HeadStart(), seed=0).R[-1].tolist()
 
 
 def test_a_model_that_diverges_says_so(digits):

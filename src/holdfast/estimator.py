@@ -16,15 +16,15 @@ from holdfast.errors import BadInput
 from holdfast.protocols import Passing, Showing, fresh
 from holdfast.seeds import dice, generator, seed_for, seeded, set_dice
 from holdfast.sweeps.cell import make_net, one_thread, pick_device
-from holdfast.types import Part, StreamInfo, as_float
+from holdfast.types import Part, StreamInfo, Task, as_float
 
 
 class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Learns new classes or new data without the old ones, by any method of Holdfast.
 
     Every `partial_fit` is a task, after which its data are gone. Classes may come later: outputs are reserved for
-    `max_classes` of them, and predictions are among those seen. The same tasks shown by `hf.run` in the class scenario,
-    with as many outputs, give the same network.
+    `max_classes` of them in the order in which they come, and predictions are among those seen. The same tasks shown by
+    `hf.run` in the class scenario, with as many outputs in that order, give the same network.
 
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
@@ -104,7 +104,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         device, learner = pick_device(self.device), fresh(as_method(self.method))
         info = StreamInfo("partial_fit", "class", shape, self.max_classes, ())  # which tasks will come is not known
         protocol = as_protocol(self.protocol)
-        if not isinstance(protocol, Passing):
+        if not isinstance(protocol, Passing) or type(protocol).show is not Passing.show:
             raise BadInput(f"protocol {self.protocol!r} needs whole streams to choose on; use 'epochs' or 'online'")
         if learner.needs_task or learner.mixes:
             raise BadInput(f"method {self.method!r} cannot be used here: it needs the task label or all tasks at once")
@@ -130,9 +130,11 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """What a protocol does with a task, but for the measurements."""
         learner, protocol = self.learner_, self.protocol_
         part = part.to(self.device_, {})
-        lease = Lease(self.task_, part, part.take(torch.zeros(0, dtype=torch.long)))
         rng = generator(self.seed, "batches", task=self.task_)
-        showing = Showing(learner, lease, part, self.task_, protocol.passes, protocol.batch, rng)
+        nothing = part.take(torch.zeros(0, dtype=torch.long))
+        task = Task(self.task_, f"partial_fit {self.task_}", tuple(part.y.unique().tolist()), part, nothing, nothing)
+        lease = Lease(task.t, task.train, task.val)
+        showing = Showing(learner, lease, part, task.t, protocol.passes_over(task), protocol.batch, rng)
         with one_thread(), seeded(0):
             set_dice(self.dice_)
             if protocol.reset_optimiser:

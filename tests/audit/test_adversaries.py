@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import array
+import io
 import itertools
+import logging
+import queue
 import random
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,6 +16,7 @@ import torch
 
 import holdfast as hf
 from holdfast.methods.base import Learner
+from holdfast.protocols import Session
 
 HOARD: list[torch.Tensor] = []
 
@@ -229,19 +235,19 @@ class Votes(type(hf.method("er"))):  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("scenario", ["class", "domain"])
-def test_where_the_task_is_hidden_no_call_of_predict_has_rows_of_one_task_only(scenario):
+def test_where_the_task_is_hidden_no_call_of_predict_has_rows_of_one_task_only(scenario, monkeypatch):
     """Marked pixels tell each row's task; every call must hold about as many of each."""
-    seen = []
+    seen, asked = [], Session._predict
 
-    class Spy(Plain):
-        def predict(self, x, task):
-            seen.append(x.flatten(1)[:, 0].clone())
-            return super().predict(x, task)
+    def spy(self, x, task):
+        seen.append(x.flatten(1)[:, 0].clone())
+        return asked(self, x, task)
 
+    monkeypatch.setattr(Session, "_predict", spy)
     x, y = np.zeros((4000, 4), np.float32), np.arange(4000) % 8
     x[:, 0] = y // 2  # the task
     stream = hf.stream("split", data=(x, y, x, y), tasks=4, examples=100, scenario=scenario)
-    hf.run(Spy(), stream, protocol=hf.protocol("online", batch=50, score_first=2))
+    hf.run(Plain(), stream, protocol=hf.protocol("online", batch=50, score_first=2))
     for call in seen:
         if len(call) > 500:  # a look at tests
             shares = torch.stack([(call == t).float().mean() for t in range(4)])
@@ -303,3 +309,167 @@ def test_a_class_cannot_name_its_way_out_of_the_output_folder(tmp_path):
     assert not found.failures
     assert [path.name for path in tmp_path.iterdir()] == ["a"] and len(list((out / "cells").iterdir())) == 1
     assert not list(tmp_path.glob("**/evil*"))
+
+
+class Store:
+    """Something of a user's that holds things."""
+
+    def __init__(self):
+        self.kept = []
+
+    shared: ClassVar[list] = []
+
+
+class Tagged(list):
+    pass
+
+
+SHELF, BOX = [], Store()
+
+
+def put_away(rows):
+    SHELF.append(rows)
+
+
+def keeps_in_a_default(self, rows, kept=[]):  # noqa: B006
+    kept.append(rows)
+
+
+def keeps_in_a_closure():
+    kept = []
+
+    def put(self, rows):
+        kept.append(rows)
+
+    return put
+
+
+def keeps_in_numbers(self, rows):
+    vars(self).setdefault("numbers", []).append(np.float32(rows.sum()))
+
+
+def keeps_in_a_tensors_attribute(self, rows):
+    self.notes.hoard = [*vars(self.notes).get("hoard", []), rows]
+
+
+def keeps_in_a_gradient(self, rows):
+    leaf = torch.zeros_like(rows, requires_grad=True)
+    leaf.grad = rows.clone()
+    vars(self).setdefault("leaves", []).append(leaf)
+
+
+def keeps_in_a_view(self, rows):
+    vars(self).setdefault("views", []).append(rows.clone().flatten(1)[:0])
+
+
+def keeps_in_a_storage(self, rows):
+    vars(self).setdefault("storages", []).append(rows.clone().untyped_storage())
+
+
+def keeps_beside_label_and_task(self, rows):
+    beside = torch.cat([rows.flatten(1), torch.ones(len(rows), 2)], 1)
+    vars(self).setdefault("tables", []).append(beside)
+
+
+def keeps_in_an_array(self, rows):
+    vars(self).setdefault("arrays", []).append(array.array("f", rows.flatten().tolist()))
+
+
+def keeps_in_a_file_in_memory(self, rows):
+    vars(self).setdefault("files", []).append(io.BytesIO(rows.numpy().tobytes()))
+
+
+def keeps_in_a_queue(self, rows):
+    vars(self).setdefault("queue", queue.SimpleQueue()).put(rows)
+
+
+def keeps_in_a_bound_builtin(self, rows):
+    vars(self).setdefault("put", [].append)(rows)
+
+
+def keeps_in_a_tagged_list(self, rows):
+    vars(self).setdefault("tagged", Tagged())
+    self.tagged.hoard = [*vars(self.tagged).get("hoard", []), rows]
+
+
+def keeps_in_halves(self, rows):
+    vars(self).setdefault("halves", []).append(rows.bfloat16())
+
+
+PUTS = {
+    "default argument": keeps_in_a_default,
+    "closure of a method": keeps_in_a_closure(),
+    "global function": lambda self, rows: put_away(rows),
+    "global object": lambda self, rows: BOX.kept.append(rows),
+    "list of a class": lambda self, rows: Store.shared.append(rows),
+    "attribute of a tensor": keeps_in_a_tensors_attribute,
+    "attribute of a list": keeps_in_a_tagged_list,
+    "gradient": keeps_in_a_gradient,
+    "view": keeps_in_a_view,
+    "storage": keeps_in_a_storage,
+    "array": keeps_in_an_array,
+    "file in memory": keeps_in_a_file_in_memory,
+    "queue": keeps_in_a_queue,
+    "bound builtin": keeps_in_a_bound_builtin,
+    "label and task beside": keeps_beside_label_and_task,
+    "bfloat16": keeps_in_halves,
+}
+
+
+@pytest.fixture
+def tidy():
+    yield
+    for kept in (SHELF, BOX.kept, Store.shared, HOARD, keeps_in_a_default.__defaults__[0]):
+        kept.clear()
+
+
+@pytest.mark.usefixtures("tidy")
+@pytest.mark.parametrize("place", PUTS)
+def test_rows_are_found_wherever_they_are_kept(place):
+    class Keeps(Plain):
+        put = PUTS[place]
+
+        def start(self, net, optimiser, info, rng):
+            super().start(net, optimiser, info, rng)
+            self.notes = torch.zeros(1)
+
+        def finish(self, train):
+            self.put(train.x)
+
+    record = hf.run(Keeps(), hf.stream("split", tasks=2, examples=30))
+    assert record.card["no_old_data"]["value"] == 60
+    assert record.resources["bytes"][1] - record.resources["bytes"][0] >= 30 * 64 * (1 if place == "bfloat16" else 4)
+
+
+@pytest.mark.usefixtures("tidy")
+@pytest.mark.parametrize("place", [*PUTS, "numbers"])
+def test_what_predict_puts_there_is_noticed(place):
+    class Keeps(Plain):
+        put = keeps_in_numbers if place == "numbers" else PUTS[place]
+
+        def start(self, net, optimiser, info, rng):
+            super().start(net, optimiser, info, rng)
+            self.notes = torch.zeros(1)
+
+        def predict(self, x, task):
+            self.put(x.clone())
+            return super().predict(x, task)
+
+    with pytest.raises(hf.RunFailed, match="predict changed the learner"):
+        hf.run(Keeps(), hf.stream("split", tasks=2, examples=30))
+
+
+def test_a_million_numbers_and_a_logger_are_no_trouble():
+    class Honest(Plain):
+        def start(self, net, optimiser, info, rng):
+            super().start(net, optimiser, info, rng)
+            self.log = logging.getLogger("honest")
+            self.numbers = [0.5] * 10**6
+            self.odd = [torch.empty(2, device="meta"), memoryview(bytes(8))[::2], torch.zeros(2).to(torch.float8_e5m2)]
+
+        def predict(self, x, task):
+            self.log.debug("asked")
+            return super().predict(x, task)
+
+    record = hf.run(Honest(), hf.stream("split", tasks=2, examples=30))
+    assert record.resources["bytes"][0] > 8 * 10**6

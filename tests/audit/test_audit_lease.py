@@ -33,18 +33,18 @@ def test_after_the_task_every_read_raises(read, part):
 def test_a_lease_shows_its_parts_and_counts_looks_at_each_row(part):
     train, val = part(12), part(3, seed=1)
     lease = Lease(0, train, val)
-    assert (len(lease), lease.looks.tolist()) == (12, [0] * 15)
+    assert (len(lease), lease.looks().tolist()) == (12, [0] * 15)
     assert torch.equal(lease.x, train.x())
-    assert lease.looks.tolist() == [1] * 12 + [0] * 3
+    assert lease.looks().tolist() == [1] * 12 + [0] * 3
     assert torch.equal(lease.y, train.y)
     assert torch.equal(lease.val_x, val.x())
     assert torch.equal(lease.val_y, val.y)
-    assert lease.looks.tolist() == [1] * 15  # labels are not looked at
+    assert lease.looks().tolist() == [1] * 15  # labels are not looked at
     taken = lease.take(torch.tensor([5, 2, 5]))
     assert torch.equal(taken.x, train.x()[[5, 2, 5]])
     assert torch.equal(taken.y, train.y[[5, 2, 5]])
     assert taken.task == 0
-    assert lease.looks.tolist() == [1, 1, 2, 1, 1, 3, *[1] * 9]
+    assert lease.looks().tolist() == [1, 1, 2, 1, 1, 3, *[1] * 9]
 
 
 def test_a_mixed_lease_gives_each_row_its_task(part):

@@ -126,7 +126,7 @@ class Witness(Learner):
         return self.descend(self.cross_entropy(batch))
 
     def finish(self, train):
-        self.log.append(["finish", train.looks.sum().item()])
+        self.log.append(["finish", train.looks().sum().item()])
 
     def ready(self):
         self.log.append(["ready"])

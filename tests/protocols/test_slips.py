@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 
 import pytest
@@ -43,6 +44,40 @@ class Leash(Plain):
 class LeashInADict(Leash):
     def finish(self, train):
         self.anchors = {train.task: [self.net.theta.detach()[:5]]}
+
+
+class LeashToTheta(Leash):
+    def finish(self, train):
+        self.anchor = self.net.theta
+
+
+class LeashInNumPy(Leash):
+    def finish(self, train):
+        self.array = self.net.theta.detach().numpy()
+
+
+class KeepsTheGraph(Plain):
+    def observe(self, batch):
+        loss = self.cross_entropy(batch)
+        self.descend(loss)
+        self.losses = [loss]
+        return loss.detach()
+
+
+class ReplacesTheModule(Plain):
+    def finish(self, train):
+        self.net.module = copy.deepcopy(self.net.module)
+
+
+class ReplacesTheLastLayer(Plain):
+    def finish(self, train):
+        last = self.net.module[-1]
+        last.weight.data = last.weight.detach() * 0.5
+
+
+class HalfASuper(Plain):
+    def start(self, net, optimiser, info, rng):
+        self.net, self.optimiser, self.rng = net, optimiser, rng
 
 
 class KeepsTheGradient(Plain):
@@ -92,6 +127,18 @@ class HiddenTorchOptimiser(TorchOptimiser):
         return loss
 
 
+class OptimisesAndForgets(Plain):
+    """Learns nothing: `zero_grad` leaves θ without a gradient."""
+
+    def observe(self, batch):
+        adam = torch.optim.Adam([self.net.theta], lr=0.01)
+        loss = self.cross_entropy(batch)
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        return loss
+
+
 @pytest.mark.parametrize(
     ("learner", "error", "words"),
     [
@@ -100,9 +147,20 @@ class HiddenTorchOptimiser(TorchOptimiser):
         (LeashInADict, hf.RunFailed, "LeashInADict.anchors shares its memory with net.theta"),
         (KeepsTheGradient, hf.RunFailed, "KeepsTheGradient.last shares its memory with net.grad"),
         (ReplacesTheta, AttributeError, r"net.theta cannot be replaced; write into it: net.set\(theta\)"),
+        (LeashToTheta, hf.RunFailed, "LeashToTheta.anchor shares its memory with net.theta"),
+        (LeashInNumPy, hf.RunFailed, "LeashInNumPy.array shares its memory with net.theta"),
+        (KeepsTheGraph, hf.RunFailed, "KeepsTheGraph.losses keeps a tensor with its graph"),
+        (ReplacesTheModule, hf.RunFailed, "no longer parts of net.theta"),
+        (ReplacesTheLastLayer, hf.RunFailed, "no longer parts of net.theta"),
+        (HalfASuper, hf.BadInput, r"HalfASuper.start does not call super\(\).start"),
         (ReplacesItsData, hf.RunFailed, "no longer parts of net.theta"),
-        (TorchOptimiser, hf.BadInput, "TorchOptimiser.adam is an optimiser of torch's; use self.optimiser"),
-        (HiddenTorchOptimiser, hf.RunFailed, r"no longer in net.grad: call net.zero_grad\(\)"),
+        (
+            TorchOptimiser,
+            hf.BadInput,
+            "TorchOptimiser.adam is an optimiser of torch's on the network; use self.optimiser",
+        ),
+        (HiddenTorchOptimiser, hf.BadInput, "HiddenTorchOptimiser.step shares its memory with net.theta"),
+        (OptimisesAndForgets, hf.RunFailed, r"no longer in net.grad: call net.zero_grad\(\)"),
     ],
 )
 def test_a_slip_is_named(learner, error, words):
@@ -144,6 +202,28 @@ def test_live_parameters_and_copies_may_be_kept():
         state = lambda self: {}  # noqa: E731
 
     assert hf.run(Fine(), hf.stream("split", **STREAM)).acc is not None
+
+
+def test_an_optimiser_of_torchs_on_a_module_of_the_learners_own_may_be_kept():
+    class Fine(Plain):
+        def start(self, net, optimiser, info, rng):
+            super().start(net, optimiser, info, rng)
+            self.critic = torch.nn.Linear(2, 1)
+            self.adam = torch.optim.Adam(self.critic.parameters())
+
+    assert hf.run(Fine(), hf.stream("split", **STREAM)).acc is not None
+
+
+def test_weights_put_in_for_predicting_and_put_back_change_nothing():
+    class Averaged(Plain):
+        def predict(self, x, task):
+            before = self.net.theta.detach().clone()
+            self.net.set(before * 0.5)
+            said = super().predict(x, task)
+            self.net.set(before)
+            return said
+
+    assert hf.run(Averaged(), hf.stream("split", **STREAM)).acc is not None
 
 
 def test_theta_may_be_written_to_in_place():

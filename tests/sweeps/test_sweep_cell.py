@@ -260,3 +260,41 @@ def test_parameters_are_those_of_the_network_as_it_has_grown():
     stream = hf.stream("split", tasks=3, examples=30, scenario="task")
     one = hf.run("finetune", stream).net["parameters"]
     assert hf.run("independent", stream).net["parameters"] == 3 * one
+
+
+def _scaled_by(k, in_class=None):
+    class Same(hf.Learner):
+        scale = in_class
+
+        def observe(self, batch, times=k):
+            return self.descend(self.cross_entropy(batch) * k)
+
+    return Same()
+
+
+def test_what_a_method_captures_or_its_class_holds_tells_cells_apart(cell):
+    cells = [cell(_scaled_by(k, held)) for k, held in ((1.0, None), (0.0, None), (1.0, 2), (1.0, torch.ones(2)))]
+    assert len({each.hash for each in cells}) == 4
+    assert cell(_scaled_by(1.0)).hash == cells[0].hash
+
+
+def test_a_helper_beside_a_users_file_tells_cells_apart(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import beside_it\nimport holdfast as hf\n\n\nclass Mine(hf.Learner):\n    def observe(self, batch):\n"
+        "        return self.descend(self.cross_entropy(batch) * beside_it.K)\n"
+    )
+    code = (
+        "import sys, mine, holdfast as hf\n"
+        "rest = hf.stream('split'), hf.net('mlp'), hf.protocol('online')\n"
+        "print(hf.Cell(mine.Mine(), *rest, 0).hash)\n"
+    )
+    found = []
+    for k in (1.0, 0.5, 0.5):
+        (tmp_path / "beside_it.py").write_text(f"K = {k}\n")
+        said = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+        found.append(said.stdout)
+    assert found[0] != found[1] == found[2]
+
+
+def test_a_long_name_is_cut(cell):
+    assert len(cell(type("L" * 300, (hf.Learner,), {"observe": lambda self, batch: None})()).name) < 120

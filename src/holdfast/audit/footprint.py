@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import array
+import dis
 import functools
+import gc
+import io
+import logging
 import random
+import sys
 import types
 import zlib
 from collections import deque
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,12 +22,20 @@ from torch import Tensor
 
 from holdfast.seeds import state_of, states
 
-Kept = Tensor | np.ndarray | bytes | bytearray | memoryview | str | int | float
-_SMALL = (int, float, bool, str)
-_HOLDERS = (Tensor, np.ndarray, dict, list, tuple, set, deque, bytearray)
-_OPAQUE = (type, types.ModuleType, torch.device, torch.dtype, complex)
+
+class Listed(NamedTuple):
+    """Numbers and words in a container: their bytes, and a hash of all of them."""
+
+    bytes: int
+    hash: int
+
+
+Kept = Tensor | np.ndarray | bytes | bytearray | memoryview | Listed | str | int | float | complex
+_SMALL = (int, float, bool, str, complex)
+_OPAQUE = (logging.Logger, torch.device, torch.dtype)
+_STRUCTURE = (type, types.ModuleType, types.FrameType)  # not followed where the collector finds them
 _DICE = (torch.Generator, random.Random, np.random.Generator, np.random.RandomState)
-_KNOWN = ("torch", "numpy", "builtins", "abc", "holdfast", "typing", "dataclasses")  # whose classes keep no data
+NAMES = 1024  # bytes of a dict's keys and small values up to which they are names and settings; beyond, data
 
 
 def footprint(thing: Any) -> int:
@@ -48,8 +62,12 @@ def footprint(thing: Any) -> int:
         elif isinstance(item, np.ndarray):
             owner = _owner(item)
             stores[owner.__array_interface__["data"][0]] = owner.nbytes
+        elif isinstance(item, Listed):
+            other += item.bytes
+        elif isinstance(item, memoryview):
+            other += item.nbytes
         else:
-            other += 8 if isinstance(item, int | float) else len(item)
+            other += len(item) if isinstance(item, bytes | bytearray) else _size(item)
     return other + sum(n for place, n in stores.items() if place not in gradients)
 
 
@@ -67,83 +85,157 @@ def _content(item: Any, sums: dict[int, int]) -> Any:
         storage = item.untyped_storage()
         place = storage.data_ptr()
         if place not in sums:
-            whole = torch.zeros(0, dtype=torch.uint8, device=item.device).set_(storage)  # type: ignore[call-overload]
-            sums[place] = 0 if item.is_meta else zlib.crc32(whole.cpu().numpy().data)
-        return sums[place], None if item.is_inference() else item._version
+            sums[place] = 0 if item.is_meta else zlib.crc32(in_bytes(storage).cpu().numpy().data)
+        return sums[place]
     if isinstance(item, np.ndarray):
         return zlib.crc32(item.tobytes()) if item.dtype != object else len(item)
-    return zlib.crc32(item) if isinstance(item, bytes | bytearray | memoryview) else item
+    if isinstance(item, memoryview):
+        return zlib.crc32(item.tobytes())
+    return zlib.crc32(item) if isinstance(item, bytes | bytearray) else item
+
+
+def in_bytes(storage: torch.UntypedStorage) -> Tensor:
+    """(n,) all bytes of a storage, whatever part of it a tensor looks at."""
+    return torch.zeros(0, dtype=torch.uint8, device=storage.device).set_(storage)  # type: ignore[call-overload]
 
 
 def reachable(thing: Any, all_that_moves: bool = False) -> Iterator[Kept]:
-    """Everything kept that can be reached: attributes, containers, modules, closures, partials, iterators, and the
-    globals that a user's class uses; each thing once.
+    """Everything kept that can be reached, each thing once: attributes, containers, modules, closures, whatever Python
+    itself would follow, and of a user's classes and functions what they hold, capture and look up.
 
     Numbers and words in lists and the like are data; those that are attributes are not, nor are the states of random
-    generators, unless asked for `all_that_moves`.
+    generators, unless asked for `all_that_moves`. Libraries are not searched, nor are files.
     """
     seen: dict[int, Any] = {}  # held, so that no other thing gets the number of one that was made on the way
     waiting = [thing]
     while waiting:
         item = waiting.pop()
-        kind = type(item)
-        if kind in _SMALL:
+        if isinstance(item, np.generic):
+            item = item.item()
+        if type(item) in _SMALL:
             if all_that_moves:
                 yield item
             continue
         if item is None or id(item) in seen or isinstance(item, _OPAQUE):
             continue
         seen[id(item)] = item
-        if isinstance(item, Tensor) and item.layout != torch.strided:
-            waiting.extend(_pieces(item))
-        elif isinstance(item, Tensor | np.ndarray | bytes | bytearray | memoryview):
+        if isinstance(item, Tensor):
+            if item.layout == torch.strided:
+                yield item
+            waiting.extend([*_pieces(item), item.grad if item.is_leaf else None, _Attributes(vars(item))])
+        elif isinstance(item, np.ndarray):
             yield item
-            if isinstance(item, np.ndarray) and item.dtype == object:
-                waiting.extend(item.flatten().tolist())
-        elif isinstance(item, dict):
-            waiting.extend(item.values())
-            waiting.extend(key for key in item if type(key) is not str)
-        elif isinstance(item, list | tuple | set | frozenset | deque):
-            yield from (part for part in item if type(part) in _SMALL)
-            waiting.extend(part for part in item if type(part) not in _SMALL)
-        elif isinstance(item, types.FunctionType):
-            waiting.extend(c.cell_contents for c in item.__closure__ or () if c != types.CellType())
-            waiting.extend([item.__defaults__, item.__kwdefaults__, item.__dict__])
-        elif isinstance(item, types.MethodType):
-            waiting.extend([item.__self__, item.__func__])
-        elif isinstance(item, functools.partial):
-            waiting.extend([item.func, item.args, item.keywords])
+            waiting.extend(item.flatten().tolist() if item.dtype == object else ())
+            waiting.append(_attributes(item))
+        elif isinstance(item, bytes | bytearray | memoryview):
+            yield item
+        elif isinstance(item, array.array):
+            yield memoryview(item)
+        elif isinstance(item, io.BytesIO):
+            yield item.getbuffer()
+        elif isinstance(item, torch.UntypedStorage | torch.TypedStorage):
+            waiting.append(in_bytes(item if isinstance(item, torch.UntypedStorage) else item.untyped()))
+        elif isinstance(item, dict | list | tuple | set | frozenset | deque):
+            parts = [*item, *item.values()] if isinstance(item, dict) else item
+            if small := _listed(parts):
+                named = isinstance(item, dict) and small.bytes <= NAMES
+                yield small._replace(bytes=0) if named else small
+            waiting.extend(part for part in parts if type(part) not in _SMALL)
+            waiting.append(_attributes(item))
         elif isinstance(item, _DICE):
             if all_that_moves:
                 yield state_of(item)
-        elif isinstance(item, types.GeneratorType):
-            waiting.extend([item.gi_frame.f_locals, item.gi_frame.f_lasti] if item.gi_frame is not None else ())
-        elif isinstance(item, Iterator) and kind.__module__ in ("builtins", "itertools", "collections"):
-            waiting.extend(_inside(item))
         else:
-            waiting.append(getattr(item, "__dict__", None))
-            waiting.extend(_made_by_classes(kind))
-            for cls in kind.__mro__:
-                slots = cls.__dict__.get("__slots__", ())
-                waiting.extend(getattr(item, s, None) for s in ([slots] if isinstance(slots, str) else slots))
+            waiting.extend(_held(item))
 
 
-def _made_by_classes(kind: type) -> list[Any]:
-    """What a user's classes hold besides methods and documentation: a list made in their bodies, or a global one that
-    their methods use, is kept, too.
-    """
-    theirs = [cls for cls in kind.__mro__ if cls.__module__.partition(".")[0] not in _KNOWN]
-    values = [value for cls in theirs for name, value in vars(cls).items() if not name.startswith("__")]
-    functions = [value for value in values if isinstance(value, types.FunctionType)]
-    used = [f.__globals__[name] for f in functions for name in _names(f.__code__) if name in f.__globals__]
-    return [value for value in (*values, *used) if isinstance(value, _HOLDERS)]
+class _Attributes:
+    """The attributes of a thing: their names are no data."""
+
+    def __init__(self, named: dict[str, Any]) -> None:
+        self.values = tuple(named.values())
+
+
+def _attributes(item: Any) -> _Attributes | None:
+    return _Attributes(found) if isinstance(found := getattr(item, "__dict__", None), dict) else None
+
+
+def _held(item: Any) -> Iterable[Any]:
+    """What a thing that is neither data nor a container holds."""
+    kind = type(item)
+    if isinstance(item, _Attributes):
+        return item.values
+    if isinstance(item, type):
+        return _of_class(item) if is_theirs(item.__module__) else ()
+    if isinstance(item, types.ModuleType):
+        return [v for v in vars(item).values() if not isinstance(v, _STRUCTURE)] if is_theirs(item.__name__) else ()
+    if isinstance(item, types.FunctionType):
+        return _of_function(item)
+    if isinstance(item, types.GeneratorType | types.CoroutineType):
+        frame = item.gi_frame if isinstance(item, types.GeneratorType) else item.cr_frame
+        return () if frame is None else (_Attributes(frame.f_locals), frame.f_lasti)
+    if isinstance(item, Iterator) and kind.__module__ in ("builtins", "itertools", "collections"):
+        return _inside(item)
+    inside = _attributes(item)
+    found: list[Any] = [] if inside is None else [inside]
+    for cls in kind.__mro__:
+        slots = cls.__dict__.get("__slots__", ())
+        found += [getattr(item, s, None) for s in ([slots] if isinstance(slots, str) else slots)]
+    if inside is None or not is_theirs(kind.__module__):  # what Python's collector knows of it
+        own = getattr(item, "__dict__", None)
+        found += [x for x in gc.get_referents(item) if x is not own and not isinstance(x, _STRUCTURE)]
+    return [*found, kind]
+
+
+def _of_class(cls: type) -> list[Any]:
+    """What a user's class and those it is derived from hold: values, and what their methods capture and look up."""
+    found: list[Any] = []
+    for name, value in vars(cls).items():
+        if name.startswith("__") and name not in ("__init__", "__call__"):
+            continue
+        if isinstance(value, staticmethod | classmethod):
+            value = value.__func__
+        found += [value.fget, value.fset] if isinstance(value, property) else [value]
+    return [*found, *cls.__bases__]
+
+
+def _of_function(function: types.FunctionType) -> list[Any]:
+    """Closures, defaults and attributes; of a user's function also the globals it looks up."""
+    found = [cell.cell_contents for cell in function.__closure__ or () if cell != types.CellType()]
+    found += [function.__defaults__, function.__kwdefaults__, _Attributes(function.__dict__)]
+    if is_theirs(function.__module__):
+        found += [function.__globals__[name] for name in _globals(function.__code__) if name in function.__globals__]
+    return found
 
 
 @functools.cache
-def _names(code: types.CodeType) -> tuple[str, ...]:
-    """The names that a function, and those written inside it, look up."""
-    inner = [name for const in code.co_consts if isinstance(const, types.CodeType) for name in _names(const)]
-    return (*code.co_names, *inner)
+def _globals(code: types.CodeType) -> frozenset[str]:
+    """The global names that a function, and those written inside it, look up."""
+    mine = {i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    inner = (_globals(const) for const in code.co_consts if isinstance(const, types.CodeType))
+    return frozenset(mine.union(*inner))
+
+
+@functools.cache
+def is_theirs(module: str | None) -> bool:
+    """Whether a module is a user's: neither Python's own, nor installed, nor ours."""
+    top = (module or "").partition(".")[0]
+    if (top in sys.stdlib_module_names and top != "__main__") or top == "holdfast":
+        return False
+    file = getattr(sys.modules.get(top), "__file__", None) or getattr(sys.modules.get(module or ""), "__file__", None)
+    return file is None or ("site-packages" not in file and "dist-packages" not in file)
+
+
+def _listed(parts: Iterable[Any]) -> Listed | None:
+    small = [part for part in parts if type(part) in _SMALL]
+    return Listed(sum(map(_size, small)), hash(tuple(small))) if small else None
+
+
+def _size(value: Any) -> int:
+    """Bytes of a number or a word."""
+    if isinstance(value, str):
+        return len(value)
+    return max(8, (value.bit_length() + 7) // 8) if isinstance(value, int) else 8
 
 
 def _inside(iterator: Iterator[Any]) -> tuple[Any, ...]:
@@ -161,12 +253,14 @@ def _owner(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _pieces(sparse: Tensor) -> list[Tensor]:
-    """The dense tensors that a sparse one is made of."""
-    if sparse.layout == torch.sparse_coo:
-        return [sparse._indices(), sparse._values()]
-    by_row = sparse.layout in (torch.sparse_csr, torch.sparse_bsr)
-    compressed = (
-        [sparse.crow_indices(), sparse.col_indices()] if by_row else [sparse.ccol_indices(), sparse.row_indices()]
-    )
-    return [*compressed, sparse.values()]
+def _pieces(tensor: Tensor) -> list[Tensor]:
+    """The dense tensors that one of another layout is made of."""
+    if tensor.layout == torch.strided:
+        return []
+    if tensor.layout == torch.sparse_coo:
+        return [tensor._indices(), tensor._values()]
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
+    if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+        return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
+    return [tensor.values()] if tensor.is_nested else [tensor.to_dense()]

@@ -19,7 +19,7 @@ class Lease:
 
     def __init__(self, task: int, train: Part, val: Part, mixed: Tensor | None = None) -> None:
         self.task = task
-        self.looks = torch.zeros(len(train) + len(val))  # how often each row was read, training rows first
+        self._looks = torch.zeros(len(train) + len(val))  # how often each row was read, training rows first
         self._train: Part | None = train
         self._val: Part | None = val
         self._mixed = mixed  # per row its task, where all tasks are shown at once
@@ -31,7 +31,7 @@ class Lease:
     @property
     def x(self) -> Tensor:
         part = self._open(self._train)
-        self.looks[: len(part)] += 1
+        self._looks[: len(part)] += 1
         return part.x()
 
     @property
@@ -41,7 +41,7 @@ class Lease:
     @property
     def val_x(self) -> Tensor:
         part = self._open(self._val)
-        self.looks[len(self) :] += 1
+        self._looks[len(self) :] += 1
         return part.x()
 
     @property
@@ -52,7 +52,7 @@ class Lease:
         """These training rows as a batch; only they count as read."""
         part = self._open(self._train)
         rows = torch.arange(len(part))[index.cpu()]
-        self.looks.index_add_(0, rows, torch.ones(len(rows)))
+        self._looks.index_add_(0, rows, torch.ones(len(rows)))
         task = self.task if self._mixed is None else self._mixed[index]
         index = index.to(part.y.device)
         return Batch(part.x(index), part.y[index], task)
@@ -73,12 +73,16 @@ class Lease:
         """The rows that training may show: all but those withheld. For protocols."""
         return self._kept.nonzero().flatten()
 
+    def looks(self) -> Tensor:
+        """How often each row was read, training rows first. For protocols; a copy."""
+        return self._looks.clone()
+
     def state(self) -> dict[str, Any]:
         """What was read and withheld so far. For protocols."""
-        return {"looks": self.looks.clone(), "kept": self._kept.clone()}
+        return {"looks": self._looks.clone(), "kept": self._kept.clone()}
 
     def load(self, state: dict[str, Any]) -> None:
-        self.looks, self._kept = state["looks"], state["kept"]
+        self._looks, self._kept = state["looks"], state["kept"]
 
     def _open(self, part: Part | None) -> Part:
         if part is None:

@@ -15,6 +15,7 @@ from holdfast.audit.footprint import reachable
 from holdfast.types import Part, as_float
 
 _CHUNK = 4096
+BESIDE = 4  # columns that may stand beside a row: its label, its task
 
 
 class Retention:
@@ -38,8 +39,11 @@ class Retention:
 
     def scan(self, thing: Any) -> tuple[int, int]:
         """(rows, bytes): how many different past rows are kept in anything reachable from `thing`, and their size."""
-        found, size = [], 0
-        for table in _tables(thing, self.width) if self._past else ():
+        found: list[Tensor] = []
+        size = 0
+        for table, again in _tables(thing, self.width) if self._past else ():
+            if table.dtype.itemsize == 1 and table.is_floating_point():
+                table = table.float()
             if all(part.pixels.dtype == torch.uint8 and not part.centred for part in self._past):
                 table = table[(table >= 0).all(1)]  # weights are not hashed
             if not len(table):
@@ -48,8 +52,11 @@ class Retention:
             hashes = _hash(table)
             place = torch.searchsorted(self._known, hashes).clamp_(max=len(self._known) - 1)
             hit = self._known[place] == hashes
-            found.append(self._row_of[place[hit]])
-            size += int(hit.sum()) * self.width * table.element_size()
+            rows = self._row_of[place[hit]]
+            if again:  # the part of it that a view shows is counted
+                rows = rows[~torch.isin(rows, torch.cat(found))] if found else rows
+            found.append(rows)
+            size += len(rows) * self.width * table.element_size()
         return (len(torch.cat(found).unique()) if found else 0), size
 
     def _hash_past(self) -> None:
@@ -59,25 +66,31 @@ class Retention:
                 raw = part.raw(slice(start, start + _CHUNK)).cpu()
                 stored = _hash(raw.flatten(1))
                 seen = as_float(raw, part.centred).flatten(1)
-                new += [stored, _hash(seen), _hash(seen.half())]
-                rows += [stored] * 3
+                new += [stored, _hash(seen), _hash(seen.half()), _hash(seen.bfloat16())]
+                rows += [stored] * 4
         self._hashed = len(self._past)
         self._known, order = torch.cat(new).sort()
         self._row_of = torch.cat(rows)[order]
 
 
-def _tables(thing: Any, width: int) -> Iterator[Tensor]:
-    """Everything reachable that could hold examples, as tables (rows, width)."""
+def _tables(thing: Any, width: int) -> Iterator[tuple[Tensor, bool]]:
+    """Everything reachable that could hold examples, as tables (rows, width); and whether it was seen in part."""
+    storages: set[int] = set()
     for item in reachable(thing):
+        tensors: list[Tensor | None] = []
         if isinstance(item, np.ndarray):
             tensors = [_from_numpy(item)]
         elif isinstance(item, bytes | bytearray | memoryview):
-            tensors = [_from_numpy(np.frombuffer(item, kind)) for kind in ("u1", "f4") if len(item) % 4 == 0]
-        else:
-            tensors = [item if isinstance(item, Tensor) else None]
-        for tensor in tensors:
+            raw = bytes(item)
+            tensors = [_from_numpy(np.frombuffer(raw, kind)) for kind in ("u1", "f4") if len(raw) % 4 == 0]
+        elif isinstance(item, Tensor) and not item.is_meta and item.untyped_storage().data_ptr() not in storages:
+            tensors = [item, _whole(item, width)]
+            if item.dtype == torch.uint8 and item.dim() == 1 and len(item) % 4 == 0:
+                tensors.append(item.clone().view(torch.float32))  # bytes of floats
+            storages.add(item.untyped_storage().data_ptr() if tensors[1] is not None else -1)
+        for again, tensor in enumerate(tensors):
             if tensor is not None and tensor.numel() and not tensor.dtype.is_complex:
-                yield from _readings(tensor.detach().cpu(), width)
+                yield from ((table, bool(again)) for table in _readings(tensor.detach().cpu(), width))
 
 
 def _readings(tensor: Tensor, width: int) -> Iterator[Tensor]:
@@ -85,10 +98,19 @@ def _readings(tensor: Tensor, width: int) -> Iterator[Tensor]:
     shape = tensor.shape
     if width in [math.prod(shape[d:]) for d in range(len(shape))] or (len(shape) == 1 and len(tensor) % width == 0):
         yield tensor.reshape(-1, width)
-    elif len(shape) == 2 and shape[1] == width + 1:
-        yield from (tensor[:, 1:], tensor[:, :-1])
+    elif len(shape) == 2 and width < shape[1] <= width + BESIDE:
+        yield from (tensor[:, start : start + width] for start in range(shape[1] - width + 1))
     elif width in [math.prod(shape[:d]) for d in range(1, len(shape))]:
         yield tensor.reshape(width, -1).T
+
+
+def _whole(view: Tensor, width: int) -> Tensor | None:
+    """All that the storage behind a view holds, which it keeps alive; None where the view is all of it."""
+    numbers = view.untyped_storage().nbytes() // view.element_size()
+    if numbers == view.numel() or numbers < width:
+        return None
+    whole = torch.zeros(0, dtype=view.dtype, device=view.device).set_(view.untyped_storage())  # type: ignore[call-overload]
+    return whole[: numbers // width * width]
 
 
 def _from_numpy(array: np.ndarray) -> Tensor | None:

@@ -97,8 +97,10 @@ class Net(Stateful):
         return first is not None and first.data_ptr() == self.grad.data_ptr()
 
     def holds_weights(self) -> bool:
-        """Whether the module's parameters are still views of θ."""
-        return not self._laid or self._laid[0].data_ptr() == self.theta.data_ptr()
+        """Whether the module's parameters are still those that were laid out, and views of θ."""
+        place = self.theta.untyped_storage().data_ptr()
+        inside = all(p.untyped_storage().data_ptr() == place for p in self._laid)
+        return inside and {id(p) for p in self.module.parameters()} == {id(p) for p in self._laid}
 
     def set(self, theta: Tensor) -> None:
         """θ ← theta, in place."""

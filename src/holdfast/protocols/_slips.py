@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -13,45 +14,69 @@ from holdfast.methods import Learner
 
 def slips_at_start(learner: Learner) -> list[str]:
     """After `start`: is the learner whole?"""
-    name, lacking = type(learner).__name__, [word for word in ("net", "optimiser", "rng") if word not in vars(learner)]
-    if lacking:
-        return [f"{name}.start does not call super().start(net, optimiser, info, rng): it has no {lacking[0]}"]
-    return [*_foreign_optimisers(learner), *_shared_memory(learner)]
+    lacking = [word for word in ("net", "optimiser", "info", "rng", "_allowed") if word not in vars(learner)]
+    if lacking or not isinstance(learner.net, Net):
+        what = f"it has no {lacking[0].strip('_')}" if lacking else f"its net is a {type(learner.net).__name__}"
+        return [f"{type(learner).__name__}.start does not call super().start(net, optimiser, info, rng): {what}"]
+    return _foreign_optimisers(learner) or _shared_memory(learner)
 
 
 def refuse_slips(learner: Learner) -> None:
     """After steps and after `finish`."""
-    slips = [*_loose_vectors(learner.net), *slips_at_start(learner)]
+    slips = slips_at_start(learner)  # first: is there a network at all?
+    slips = slips or _loose_vectors(learner.net)
     if slips:
         raise RunFailed(slips[0])
 
 
 def _foreign_optimisers(learner: Learner) -> list[str]:
     """torch's optimisers cut θ's gradient off from net.grad by their zero_grad, and their state cannot be saved."""
+    laid = {id(p) for p in (learner.net.theta, *learner.net.module.parameters())}
     return [
-        f"{type(learner).__name__}.{name} is an optimiser of torch's; use self.optimiser, which the protocol sets, or "
-        "one of holdfast.engine (SGD, Momentum, Adam), and self.descend(loss)"
+        f"{type(learner).__name__}.{name} is an optimiser of torch's on the network; use self.optimiser, which the "
+        "protocol sets, and self.descend(loss)"
         for name, value in vars(learner).items()
-        if any(isinstance(item, torch.optim.Optimizer) for item in (value if isinstance(value, list) else [value]))
-    ]
+        for item in _flat(value)
+        if isinstance(item, torch.optim.Optimizer)
+        and any(id(p) in laid for group in item.param_groups for p in group["params"])
+    ][:1]
 
 
 def _shared_memory(learner: Learner) -> list[str]:
-    """What is kept of θ or its gradient without a copy changes with every step: a penalty on it is always 0."""
-    vectors = {"theta": learner.net.theta, "grad": learner.net.grad}
-    places = {v.untyped_storage().data_ptr(): word for word, v in vectors.items() if v.numel()}
-    return [
-        f"{type(learner).__name__}.{name} shares its memory with net.{places[item.untyped_storage().data_ptr()]}, so "
-        "it changes with every step; keep a copy: net.theta.detach().clone()"
-        for name, value in vars(learner).items()
-        if name != "net"
-        for item in reachable(value)
-        if isinstance(item, torch.Tensor)
-        and not isinstance(item, nn.Parameter)
-        and not item.requires_grad
-        and not item.is_meta
-        and item.untyped_storage().data_ptr() in places
-    ]
+    """What is kept of θ or its gradient without a copy changes with every step: a penalty on it is always 0.
+
+    A tensor that still has its graph keeps the batch behind it alive.
+    """
+    live = {id(p.grad) for p in learner.net.module.parameters()}  # come with the parameters, which may be kept
+    places = {v.untyped_storage().data_ptr(): v for v in (learner.net.theta, learner.net.grad) if v.numel()}
+    owner = type(learner).__name__
+    for name, value in vars(learner).items():
+        if name == "net" or value is learner.net:
+            continue
+        for item in reachable(value):
+            if isinstance(item, torch.Tensor) and item.grad_fn is not None:
+                return [f"{owner}.{name} keeps a tensor with its graph, and so the batch behind it; keep it.detach()"]
+            if _place(item) in places and not isinstance(item, nn.Parameter) and id(item) not in live:
+                word = "theta" if places[_place(item)] is learner.net.theta else "grad"
+                copy = f"net.{word}.detach().clone()"
+                return [f"{owner}.{name} shares its memory with net.{word}, so it changes with every step; keep {copy}"]
+    return []
+
+
+def _place(item: object) -> int:
+    """Where the memory of a tensor or an array begins; 0 for all else."""
+    if isinstance(item, np.ndarray):
+        while isinstance(item.base, np.ndarray):
+            item = item.base
+        return int(item.__array_interface__["data"][0])
+    return item.untyped_storage().data_ptr() if isinstance(item, torch.Tensor) and not item.is_meta else 0
+
+
+def _flat(value: object) -> list[object]:
+    """A value, or what a list or dict of values has."""
+    if isinstance(value, dict):
+        return list(value.values())
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _loose_vectors(net: Net) -> list[str]:

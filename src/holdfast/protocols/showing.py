@@ -77,14 +77,14 @@ class Showing:
 
     @property
     def seconds(self) -> float:
-        """Of what was done so far; steps that were not timed took as long as the others."""
-        timed = self.done - self._untimed
+        """Of what was done so far; the step that was not timed took as long as the others."""
+        timed = self.done - (self._untimed is not None and self.done > self._untimed)
         return self.clock.seconds + (self.steps_clock.seconds * self.done / timed if timed > 0 else 0.0)
 
     @property
     def looks(self) -> Tensor:
         """How often each row was seen so far, in batches and through the lease: training rows, then validation rows."""
-        looks, passes = self.lease.looks.clone(), divmod(self.done, self.per_pass)
+        looks, passes = self.lease.looks(), divmod(self.done, self.per_pass)
         looks[self.kept] += passes[0] + min(passes[1] * self.batch / len(self.kept), 1.0)
         return looks
 
@@ -102,7 +102,7 @@ class Showing:
         self.rng.set_state(self._dice)
         for this in range(max(self.done - 1, 0) // per_pass, -(-total // per_pass)):
             self._dice = self.rng.get_state()
-            clock.start(self.done >= untimed)
+            clock.start(self.done != untimed)
             cut = batches(self.part, self.batch, self.rng, self.task, only)
             for each in islice(cut, self.done - this * per_pass, total - this * per_pass):
                 self._losses.append(self._observe(each))
@@ -113,7 +113,7 @@ class Showing:
                 if self.done in (1, total):
                     refuse_slips(self.learner)
                 yield self.done
-                clock.start(self.done >= untimed)
+                clock.start(self.done != untimed)
             clock.stop()
 
     def finish(self) -> None:
@@ -153,9 +153,9 @@ class Showing:
         return min(1, self.total - 1)
 
     @cached_property
-    def _untimed(self) -> int:
-        """It and the warm-up before it are not timed."""
-        return self._counted + 1 if self.total > 2 else 0
+    def _untimed(self) -> int | None:
+        """It is not timed, where there are others to take its time from."""
+        return self._counted if self.total > 2 else None
 
     def _pace(self, step: int, steps: int) -> None:
         """Where the learning rate's schedule is; a learner that keeps no optimiser has none."""

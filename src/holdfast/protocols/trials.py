@@ -170,7 +170,7 @@ class Trials:
         showing = Showing(learner, Lease(task.t, task.train, task.val), task.train, task.t, 1, self.batch, generator(0))
         with seeded(seed_for(self.session.seed, "finish", task=task.t)):
             showing.finish()
-        self.session.note_looks([task], showing.lease.looks)
+        self.session.note_looks([task], showing.lease.looks())
         row = self.rows[tried.trial]
         row["flops"] += showing.ends.flops
         row["seconds"] += showing.ends.seconds

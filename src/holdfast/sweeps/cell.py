@@ -28,10 +28,12 @@ from holdfast.nets import NetSpec
 from holdfast.protocols import Protocol, Watch, fresh, name_of, record_of, slips_at_start
 from holdfast.seeds import generator, seed_for, seeded
 from holdfast.settings import FIXED, changed, provenance, settings_of
+from holdfast.sweeps._code import own_code
 from holdfast.sweeps.own import guarded
 from holdfast.types import Record, Stream, StreamInfo
 
 _NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
+LONGEST_NAME = 80  # characters of a name in a file's; file systems take 255
 NetLike = NetSpec | nn.Module | Callable[[StreamInfo], nn.Module]
 
 
@@ -66,19 +68,19 @@ class Cell:
             "method": {
                 "name": name_of(self.method),
                 **self._method_settings(),
-                **_own_code(*type(self.method).__mro__),
+                **own_code(*type(self.method).__mro__),
             },
             "stream": {
                 "name": self.stream.name,
                 **self.stream.settings,
                 **({} if self.reseed else {"seed": self.stream.seed}),
-                **_own_code(*type(self.stream.spec).__mro__),
+                **own_code(*type(self.stream.spec).__mro__),
             },
             "net": describe(self.net),
             "protocol": {
                 "name": name_of(self.protocol),
                 **settings_of(self.protocol),
-                **_own_code(*type(self.protocol).__mro__),
+                **own_code(*type(self.protocol).__mro__),
             },
             "data": self.stream.fingerprint,
             "device": str(pick_device(self.device)),
@@ -205,19 +207,19 @@ def build_module(net: NetLike, info: StreamInfo) -> nn.Module:
 def describe(net: NetLike) -> dict[str, Any]:
     """The network in words: its name and settings."""
     if isinstance(net, NetSpec):
-        return {"name": type(net).__module__.rpartition(".")[2], **settings_of(net), **_own_code(type(net))}
+        return {"name": type(net).__module__.rpartition(".")[2], **settings_of(net), **own_code(type(net))}
     if isinstance(net, nn.Module):
         weights = hashlib.sha256()
         for tensor in net.state_dict().values():
             weights.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-        code = _own_code(*{type(m) for m in net.modules()})
+        code = own_code(*{type(m) for m in net.modules()})
         return {"name": type(net).__name__, "module": repr(net), "weights": weights.hexdigest(), **code}
     if isinstance(net, functools.partial):
         return {**describe(net.func), "arguments": repr((net.args, net.keywords))}
     if not inspect.isfunction(net):
-        return {"name": getattr(net, "__name__", type(net).__name__), **_own_code(net)}
+        return {"name": getattr(net, "__name__", type(net).__name__), **own_code(net)}
     captured = inspect.getclosurevars(net).nonlocals
-    return {"name": net.__name__, **_own_code(net), **({"captured": repr(captured)} if captured else {})}
+    return {"name": net.__name__, **own_code(net), **({"captured": repr(captured)} if captured else {})}
 
 
 def pick_device(name: str) -> torch.device:
@@ -297,30 +299,13 @@ def code_version() -> str:
     return digest.hexdigest()[:16]
 
 
-def _own_code(*things: Any) -> dict[str, str]:
-    """The digest of a user's classes or functions; ours are covered by `code_version`."""
-    known = ("holdfast", "torch", "builtins", "abc", "typing")
-    sources = sorted(_source(thing) for thing in things if thing.__module__.partition(".")[0] not in known)
-    return {"source": hashlib.sha256("\n".join(sources).encode()).hexdigest()[:16]} if sources else {}
-
-
-def _source(thing: Any) -> str:
-    """The whole file it is written in: a constant or a helper beside it decides results, too."""
-    for read in (lambda: Path(inspect.getsourcefile(thing) or "").read_text(), lambda: inspect.getsource(thing)):
-        try:
-            return read()
-        except (OSError, TypeError, UnicodeDecodeError):
-            continue
-    return repr(thing)
-
-
 def file_word(name: str) -> str:
     """A name as part of a file's: letters, digits and _ + - stay.
 
     >>> file_word("gem"), file_word("../../evil")
     ('gem', '______evil')
     """
-    return re.sub(r"[^\w+-]", "_", name)
+    return re.sub(r"[^\w+-]", "_", name)[:LONGEST_NAME]
 
 
 def plain(value: Any) -> Any:
