@@ -14,7 +14,7 @@ from holdfast.errors import BadInput, RunFailed
 from holdfast.methods import Learner, methods
 from holdfast.nets import NetSpec, nets
 from holdfast.protocols import Protocol, Watch, name_of, protocols
-from holdfast.settings import Shelf
+from holdfast.settings import Shelf, Threads, expected, fits
 from holdfast.streams import StreamSpec, streams
 from holdfast.sweeps import (
     Cell,
@@ -414,8 +414,8 @@ def _every_faults(steps: Any) -> list[str]:
 
 
 def _refuse_threads(threads: Any) -> None:
-    if type(threads) is not int or threads < 1:
-        raise BadInput(f"threads must be a whole number >= 1, not {threads!r}")
+    if isinstance(threads, str) or not fits(Threads, threads):
+        raise BadInput(f"threads must be {expected(Threads)}, not {threads!r}")
 
 
 def _listed(given: Any) -> list[Any]:

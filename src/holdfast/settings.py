@@ -48,6 +48,7 @@ class Range:
 
 Count = Annotated[int, Range(1)]
 Whole = Annotated[int, Range(0)]
+Threads = Annotated[int, Range(1, 256)]  # of a process; many more end in a crash of the library that starts them
 Positive = Annotated[float, Range(0, strict=True)]
 NonNegative = Annotated[float, Range(0)]
 Fraction = Annotated[float, Range(0, 1)]

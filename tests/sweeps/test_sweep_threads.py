@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
@@ -191,10 +192,10 @@ def test_threads_that_python_does_not_know_of_are_noticed():
     assert isinstance(workers.has_strange_threads(), bool)
 
 
-@pytest.mark.parametrize("wrong", [0, -1, 1.5, "2", True])
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, "2", True, 100_000])
 def test_threads_must_be_a_whole_number(wrong):
     for make in (hf.run, hf.compare, hf.sweep):
-        with pytest.raises(hf.BadInput, match=r"threads.* must be a whole number >= 1, not"):
+        with pytest.raises(hf.BadInput, match=r"threads.* must be a whole number from 1 to 256, not"):
             make("finetune", "split", threads=wrong)
 
 
@@ -204,7 +205,7 @@ def test_sweep_files_say_it_as_they_say_the_device(tmp_path):
     assert [cell.threads for cell in read_sweep(path).cells] == [2]
     for wrong in ("0", '"2"', "true", "1.5"):
         path.write_text(f'method = "finetune"\nthreads = {wrong}\n')
-        with pytest.raises(hf.BadInput, match="threads: must be a whole number >= 1, not"):
+        with pytest.raises(hf.BadInput, match="threads: must be a whole number from 1 to 256, not"):
             read_sweep(path)
     with pytest.raises(hf.BadInput, match="says its own threads"):
         hf.sweep(path, threads=2)
@@ -216,3 +217,12 @@ def test_a_ray_cluster_must_have_a_node_with_so_many_cores():
     on_ray._refuse_threads(ray, 4)
     with pytest.raises(hf.BadInput, match=r"no node of the Ray cluster has 5 cores for a cell of 5 threads; .* 4"):
         on_ray._refuse_threads(ray, 5)
+
+
+def test_a_protocol_that_passes_over_nothing_is_refused():
+    @dataclass(frozen=True)
+    class Nothing(hf.Passing):
+        passes = 0
+
+    with pytest.raises(hf.BadInput, match="protocol 'Nothing' passes 0 times over task 0"):
+        hf.run("finetune", hf.stream("split", tasks=2, examples=20), protocol=Nothing())

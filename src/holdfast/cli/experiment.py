@@ -14,7 +14,7 @@ from holdfast.errors import BadInput, unknown
 from holdfast.methods import Learner, methods
 from holdfast.nets import nets
 from holdfast.protocols import Passing, Protocol, name_of, protocols
-from holdfast.settings import Count, Shelf, Whole, faults_in, fit, hints, make
+from holdfast.settings import Count, Shelf, Threads, Whole, faults_in, fit, hints, make
 from holdfast.streams import BESIDES, StreamSpec, streams
 from holdfast.sweeps import Cell, NetLike, own
 from holdfast.sweeps.cell import pick_device
@@ -55,7 +55,7 @@ class Execution:
     """How the cells are run; of this, seeds and threads play a part in their results."""
 
     seeds: tuple[Whole, ...] = (0,)
-    threads: Count = 1  # of each process
+    threads: Threads = 1  # of each process
     jobs: Count | None = None
     checkpoint_every: Count | None = None  # steps, besides every task
 

@@ -6,10 +6,11 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 from holdfast.engine import Optimiser
+from holdfast.methods import Learner
 from holdfast.protocols.base import Job, Protocol
-from holdfast.protocols.session import Session
+from holdfast.protocols.session import Session, name_of
 from holdfast.settings import Positive, Whole
-from holdfast.types import Task
+from holdfast.types import Stream, Task
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,12 @@ class Passing(Protocol):
     def passes_over(self, task: Task) -> int:
         """Passes over one task's data; where tasks are mixed, `passes` counts."""
         return self.passes
+
+    def faults(self, learner: Learner, stream: Stream) -> list[str]:
+        few = {t.t: n for t in stream.tasks if not isinstance(n := self.passes_over(t), int) or n < 1}
+        return [
+            f"protocol {name_of(self)!r} passes {n!r} times over task {t}; once is the least" for t, n in few.items()
+        ][:1]
 
     def descent(self) -> Optimiser:
         return self.optimiser_of(self.lr)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import BadInput, unknown
-from holdfast.settings import Count, Whole, expected, fit, fits
+from holdfast.settings import Threads, Whole, expected, fit, fits
 from holdfast.sweeps import own
 from holdfast.sweeps.cell import Cell, pick_device
 from holdfast.sweeps.grid import LARGEST, SHELVES, USUAL, Axis, Point, points, values_of, wrong
@@ -109,8 +109,8 @@ class _Planner:
         with self.collected("device"):
             pick_device(device if isinstance(device, str) else repr(device))
         threads = document.get("threads", 1)
-        if not fits(Count, threads) or isinstance(threads, str):
-            self.faults.append(f"threads: must be {expected(Count)}, not {threads!r}")
+        if not fits(Threads, threads) or isinstance(threads, str):
+            self.faults.append(f"threads: must be {expected(Threads)}, not {threads!r}")
         choices = self.choices(document)
         self.check(choices)
         if not choices and not self.faults:
