@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from holdfast.api import as_method, as_net, as_protocol
 from holdfast.audit import Lease
 from holdfast.data import as_dataset
+from holdfast.engine import pooled
 from holdfast.errors import BadInput
 from holdfast.protocols import Passing, Showing, fresh
 from holdfast.seeds import dice, generator, seed_for, seeded, set_dice
@@ -78,12 +79,13 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Logits of the classes seen, in the order of `classes_`."""
+        """Logits of the classes seen, in the order of `classes_`; of sampled predictions, log-probabilities."""
         check_is_fitted(self, "learner_")
         x = as_float(as_dataset((X, np.zeros(len(X), int), X, np.zeros(len(X), int)), self.seed).x)
         self._check_shape(tuple(x.shape[1:]))
         with torch.inference_mode(), one_thread():
-            logits = torch.cat([self.learner_.predict(part.to(self.device_), None).cpu() for part in x.split(1000)])
+            said = [self.learner_.predict(part.to(self.device_), None) for part in x.split(1000)]
+        logits = torch.cat([each if each.dim() == 2 else pooled(each) for each in said]).cpu()
         return logits[:, self.index_].numpy()
 
     def predict_proba(self, X: Any) -> np.ndarray:

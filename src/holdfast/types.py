@@ -239,7 +239,7 @@ class Record:
     R: np.ndarray  # (scorings, T): accuracy on task j at the i-th scoring
     scorings: tuple[Mapping[str, int], ...]  # after_task, step: one per row of R
     baseline: np.ndarray  # (T,) accuracy at random initialisation
-    curves: tuple[Mapping[str, Any], ...]  # after_task, step, task, accuracy, loss
+    curves: tuple[Mapping[str, Any], ...]  # after_task, step, task, accuracy, loss, entropy, calibration, information
     resources: Mapping[str, Any]
     card: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, float | None] = field(default_factory=dict)
@@ -247,6 +247,7 @@ class Record:
     study: Mapping[str, Any] = field(default_factory=dict)  # what a protocol that selects tried: trials, curves, blends
     predictions: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (scorings, n_test)
     labels: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (n_test,)
+    uncertainties: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (scorings, 2, n_test): see Score
 
     @property
     def final(self) -> np.ndarray:

@@ -46,7 +46,7 @@ def test_record_json_has_the_promised_names_and_no_nan(home):
     assert set(promised.split()) <= set(content)
     assert set(content["resources"]) >= {"bytes", "flops", "train_seconds", "eval_seconds"}
     assert set(content["tasks"][0]) == {"name", "classes", "n_train", "n_val", "n_test"}
-    assert set(content["curves"][0]) == {"after_task", "step", "task", "accuracy", "loss"}
+    assert set(content["curves"][0]) == {"after_task", "step", "task", "accuracy", "loss", "entropy", "calibration"}
     assert {"value", "chosen_by"} == set(content["settings"]["memories"])
     with pytest.raises(ValueError, match="Out of range float"):
         dumps({"x": float("nan")})

@@ -3,7 +3,7 @@
 from holdfast.engine.batching import batches
 from holdfast.engine.checkpoint import Checkpoint, Keeper
 from holdfast.engine.count import count_flops
-from holdfast.engine.evaluate import Score, Shuffled, entropy, score, score_together
+from holdfast.engine.evaluate import Score, Shuffled, entropy, pooled, score, score_together
 from holdfast.engine.fisher import fisher
 from holdfast.engine.gradients import cross_entropy, restrict
 from holdfast.engine.memory import ClassRing, Memory, Reservoir, TaskRing
@@ -14,5 +14,6 @@ from holdfast.engine.theta import Growing, Net
 __all__ = [
     "SGD", "Adam", "AdamW", "Checkpoint", "ClassRing", "Growing", "Keeper", "Memory", "Momentum", "Net", "Optimiser",
     "OptimiserName", "Plain", "Reservoir", "ScheduleName", "Score", "Shuffled", "State", "Stateful", "TaskRing",
-    "batches", "count_flops", "cross_entropy", "entropy", "fisher", "optimiser", "restrict", "score", "score_together",
+    "batches", "count_flops", "cross_entropy", "entropy", "fisher", "optimiser", "pooled", "restrict",
+    "score", "score_together",
 ]  # fmt: skip

@@ -2,27 +2,63 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from holdfast.engine.gradients import restrict
 from holdfast.types import Part, as_float
 
 CHUNK_ROWS = 1000
+BINS = 15  # of confidence, for the calibration error
 TABLE_BYTES = 512 * 2**20  # shuffled rows are kept up to this size, made anew for every scoring beyond it
-Predict = Callable[[Tensor, int | None], Tensor]  # (x, task or None) -> logits
+Predict = Callable[[Tensor, int | None], Tensor]  # (x, task or None) -> logits (B, C), or samples of them (S, B, C)
 
 
 @dataclass(frozen=True, eq=False)
 class Score:
+    """How a learner did on a part; of samples, the mean of their softmax is what it said."""
+
     accuracy: float
     loss: float  # mean cross-entropy
     predicted: np.ndarray  # (n,) class indices, uint8 or uint16
+    entropy: float  # mean over the rows, in nats
+    calibration: float  # expected calibration error
+    information: float | None = None  # mean mutual information between prediction and weights; None without samples
+    uncertainty: np.ndarray | None = None  # (2, n) float32: each row's entropy and information; None without samples
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a learner said of n rows."""
+
+    predicted: Tensor  # (n,)
+    confidence: Tensor  # (n,) probability of the class predicted
+    loss: Tensor  # (n,) cross-entropy
+    entropy: Tensor  # (n,)
+    information: Tensor | None  # (n,)
+
+    def of(self, rows: Tensor) -> Answers:
+        information = None if self.information is None else self.information[rows]
+        return Answers(self.predicted[rows], self.confidence[rows], self.loss[rows], self.entropy[rows], information)
+
+    def score(self, y: Tensor) -> Score:
+        right = self.predicted == y
+        small = np.uint8 if self.predicted.max() < 256 else np.uint16
+        kept = None if self.information is None else torch.stack([self.entropy, self.information])
+        return Score(
+            accuracy=right.sum().item() / len(y),
+            loss=self.loss.sum().item() / len(y),
+            predicted=self.predicted.cpu().numpy().astype(small),
+            entropy=self.entropy.mean().item(),
+            calibration=calibration_error(self.confidence, right),
+            information=None if self.information is None else self.information.mean().item(),
+            uncertainty=None if kept is None else kept.float().cpu().numpy(),
+        )
 
 
 class Shuffled:
@@ -62,46 +98,75 @@ class Shuffled:
 
 @torch.inference_mode()
 def score(predict: Predict, part: Part, task: int | None, allowed: Tensor | None) -> Score:
-    """Accuracy and loss on a part. task: given to `predict`."""
-    return _scored(*_answers(predict, part.x, part.y, task, allowed), part.y)
+    """How a learner does on a part. task: given to `predict`."""
+    return _answers(predict, part.x, part.y, task, allowed).score(part.y)
 
 
 @torch.inference_mode()
 def score_together(predict: Predict, rows: Shuffled) -> list[Score]:
-    """Accuracy and loss on each of several parts, where the task is hidden: every chunk has rows of all of them."""
-    predicted, losses = _answers(predict, rows.x, rows.y, None, None)
-    return [
-        _scored(predicted[place], losses[place], part.y) for place, part in zip(rows.places, rows.parts, strict=True)
-    ]
+    """How it does on each of several parts, where the task is hidden: every chunk has rows of all of them."""
+    answers = _answers(predict, rows.x, rows.y, None, None)
+    return [answers.of(place).score(part.y) for place, part in zip(rows.places, rows.parts, strict=True)]
 
 
 @torch.inference_mode()
 def entropy(predict: Predict, part: Part, task: int | None, allowed: Tensor | None, rows: int) -> float:
     """Mean entropy in nats of the predicted distribution on the first `rows` of a part."""
     n = min(rows, len(part))
-    total = 0.0
-    for chunk in _chunks(n):
-        p = restrict(predict(part.x(chunk), task), allowed).softmax(-1)  # (b, C)
-        total -= torch.xlogy(p, p).sum().item()
-    return total / n
+    found = [entropy_of(pooled(restrict(predict(part.x(chunk), task), allowed))) for chunk in _chunks(n)]
+    return torch.cat(found).sum().item() / n
+
+
+def pooled(logits: Tensor) -> Tensor:
+    """(B, C) log-probabilities: of one prediction, or of the mean of the softmax of S samples, log 1/S Σ_s p_s."""
+    logp = logits.log_softmax(-1)
+    return logp if logits.dim() == 2 else logp.logsumexp(0) - math.log(len(logits))
+
+
+def entropy_of(logp: Tensor) -> Tensor:
+    """−Σ_c p_c log p_c over the last dimension; what is impossible adds nothing."""
+    return -torch.xlogy(p := logp.exp(), p).sum(-1)
+
+
+def information_of(logits: Tensor) -> Tensor:
+    """(B,): the mutual information between prediction and weights, H[1/S Σ_s p_s] − 1/S Σ_s H[p_s], of S samples.
+
+    In float64: where the weights hardly vary it is the small difference of two large numbers.
+    """
+    logits = logits.double()
+    return (entropy_of(pooled(logits)) - entropy_of(logits.log_softmax(-1)).mean(0)).clamp_(min=0)
+
+
+def calibration_error(confidence: Tensor, right: Tensor) -> float:
+    """ECE = Σ_b n_b/n · |accuracy_b − confidence_b| over equally wide bins b of confidence (Guo et al., 2017).
+
+    >>> error = calibration_error(torch.tensor([0.9, 0.9, 0.6]), torch.tensor([True, False, True]))
+    >>> round(error, 6)  # 2/3 · 0.4 + 1/3 · 0.4
+    0.4
+    """
+    bins = (confidence.nan_to_num() * BINS).long().clamp_(max=BINS - 1)
+    gap = torch.zeros(BINS, dtype=torch.float64, device=confidence.device)
+    gap.index_add_(0, bins, right.double() - confidence.double())
+    return gap.abs().sum().item() / len(right)
 
 
 def _answers(
     predict: Predict, x: Callable[[slice], Tensor], y: Tensor, task: int | None, allowed: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """(n,) predicted classes and (n,) cross-entropies."""
-    predicted, losses = [], []
-    for chunk in _chunks(len(y)):
-        logits = restrict(predict(x(chunk), task), allowed)  # (b, C)
-        predicted.append(logits.argmax(-1))
-        losses.append(F.cross_entropy(logits, y[chunk], reduction="none"))
-    return torch.cat(predicted), torch.cat(losses)
+) -> Answers:
+    found = [_answered(restrict(predict(x(chunk), task), allowed), y[chunk]) for chunk in _chunks(len(y))]
+    *columns, information = zip(*found, strict=True)
+    predicted, confidence, loss, entropies = (torch.cat(column) for column in columns)
+    sampled = [each for each in information if each is not None]
+    return Answers(predicted, confidence, loss, entropies, torch.cat(sampled) if sampled else None)
 
 
-def _scored(predicted: Tensor, losses: Tensor, y: Tensor) -> Score:
-    right = (predicted == y).sum().item()
-    small = np.uint8 if predicted.max() < 256 else np.uint16
-    return Score(right / len(y), losses.sum().item() / len(y), predicted.cpu().numpy().astype(small))
+def _answered(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]:
+    """Of a chunk: classes, their probabilities, cross-entropies, entropies and, of samples, mutual information."""
+    logp = pooled(logits)  # (b, C)
+    predicted = (logits if logits.dim() == 2 else logp).argmax(-1)  # rounding may make equals of different logits
+    confidence, loss = (logp.gather(1, c[:, None]).squeeze(1) for c in (predicted, y))
+    information = information_of(logits) if logits.dim() == 3 else None
+    return predicted, confidence.exp(), -loss, entropy_of(logp), information
 
 
 def _chunks(n: int) -> Iterator[slice]:

@@ -56,7 +56,7 @@ class Learner(Plain):
         """Before each scoring, e.g. to train a throw-away copy on a coreset."""
 
     def predict(self, x: Tensor, task: int | None) -> Tensor:
-        """Logits (B, C). `task` is None when the scenario hides it. Changes nothing."""
+        """Logits (B, C), or S samples of them (S, B, C). `task` is None when the scenario hides it. Changes nothing."""
         with self.net.evaluating():
             return self.net(x)
 

@@ -194,6 +194,7 @@ def record_of(
         mixed=learner.mixes,
         study=session.study,
         predictions=tuple(np.stack(column) for column in zip(*m.predictions, strict=True)),
+        uncertainties=tuple(np.stack(column).astype(np.float16) for column in zip(*m.uncertainties, strict=True)),
         labels=tuple(task.test.y.cpu().numpy().astype(np.uint16) for task in stream.tasks),
     )
     return replace(record, metrics=metrics.summary(record))

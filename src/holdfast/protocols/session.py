@@ -21,6 +21,7 @@ from holdfast.protocols.showing import CHECK_EVERY, Clock, Showing
 from holdfast.seeds import dice, generator, set_dice
 from holdfast.types import Part, Stream, Task
 
+TABLES = ("predictions", "uncertainties")  # what is measured of every row
 ENTROPY_ROWS = 500  # of a new task, to measure how confident predictions on it are before it is learned
 
 
@@ -54,6 +55,7 @@ class Measured:
     R: list[list[float]] = field(default_factory=list)
     scorings: list[dict[str, int]] = field(default_factory=list)
     predictions: list[list[np.ndarray]] = field(default_factory=list)  # per scoring, per task
+    uncertainties: list[list[np.ndarray]] = field(default_factory=list)  # the same, where predictions are samples
     curves: list[dict[str, Any]] = field(default_factory=list)
     entropies: list[float] = field(default_factory=list)
     old_rows: list[tuple[int, int]] = field(default_factory=list)
@@ -116,12 +118,12 @@ class Session:
 
     def packed(self, showing: Showing | None = None) -> dict[str, State]:
         """All of it as state; `take_up` puts it back."""
-        predictions = [[torch.from_numpy(column) for column in row] for row in self.measured.predictions]
+        tables = {name: [[torch.from_numpy(c) for c in row] for row in vars(self.measured)[name]] for name in TABLES}
         return {
             "next": self._next,
             "own": self.own,
             "learner": self.learner.state(),
-            "measured": {**vars(self.measured), "predictions": predictions},
+            "measured": {**vars(self.measured), **tables},
             "spent": vars(self._spent),
             "dice": dice(),
             "showing": None if showing is None else showing.state(),
@@ -215,6 +217,9 @@ class Session:
         self.measured.R.append([s.accuracy for s in scores])
         self.measured.scorings.append({"after_task": after_task, "step": step})
         self.measured.predictions.append([s.predicted for s in scores])
+        self.measured.uncertainties += (
+            [u] if (u := [s.uncertainty for s in scores if s.uncertainty is not None]) else []
+        )
         for task, s in zip(self.stream.tasks, scores, strict=True):
             self._curve(after_task, step, task, s)
 
@@ -302,8 +307,8 @@ class Session:
 
     def _restore(self, saved: dict[str, State]) -> None:
         self.learner.load(saved["learner"])
-        predictions = [[column.numpy() for column in row] for row in saved["measured"]["predictions"]]
-        self.measured = Measured(**{**saved["measured"], "predictions": predictions})
+        tables = {name: [[column.numpy() for column in row] for row in saved["measured"][name]] for name in TABLES}
+        self.measured = Measured(**{**saved["measured"], **tables})
         self._spent = _Spent(**saved["spent"])
         set_dice(saved["dice"])
 
@@ -351,10 +356,14 @@ class Session:
     def _predict(self, x: Tensor, task: int | None) -> Tensor:
         logits = self.learner.predict(x, task)
         wanted = (len(x), self.stream.info.classes)
-        if not isinstance(logits, Tensor) or tuple(logits.shape) != wanted or not logits.is_floating_point():
+        sound = isinstance(logits, Tensor) and logits.is_floating_point() and logits.dim() in (2, 3)
+        if not sound or tuple(logits.shape[-2:]) != wanted or not len(logits):
             got = f"{tuple(logits.shape)} {logits.dtype}" if isinstance(logits, Tensor) else type(logits).__name__
             name = type(self.learner).__name__
-            raise TypeError(f"{name}.predict must return float logits of shape {wanted} (rows, classes), not {got}")
+            raise TypeError(
+                f"{name}.predict must return float logits of shape {wanted} (rows, classes), or samples of them, "
+                f"not {got}"
+            )
         return logits
 
     def _curve(self, after_task: int, step: int, task: Task, s: Score) -> None:
@@ -365,7 +374,8 @@ class Session:
             )
         loss = s.loss if math.isfinite(s.loss) else None
         row = {"after_task": after_task, "step": step, "task": task.t, "accuracy": s.accuracy, "loss": loss}
-        self.measured.curves.append(row)
+        row |= {"entropy": s.entropy, "calibration": s.calibration}
+        self.measured.curves.append(row | ({} if s.information is None else {"information": s.information}))
 
 
 def _tests(tasks: Sequence[Task]) -> list[tuple[Task, Part]]:

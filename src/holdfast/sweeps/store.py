@@ -27,7 +27,7 @@ OURS = (
     LOCK,
 )  # fmt: skip
 HALF_WRITTEN = tuple(f".{name}." for name in OURS)  # how temporary files are called, which a killed process leaves
-_ARRAYS = ("predictions", "labels")
+_ARRAYS = ("predictions", "labels", "uncertainties")
 _ROWS = {
     "tasks": {"name", "classes", "n_train", "n_val", "n_test"},
     "scorings": {"after_task", "step"},
