@@ -1,7 +1,7 @@
 """Small networks on 8×8 images with five classes, and gradients computed the plain way."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 import torch
@@ -82,7 +82,17 @@ def examples() -> Callable[..., tuple[Tensor, Tensor]]:
 
 
 @pytest.fixture
-def plain_gradient() -> Callable[..., Tensor]:
+def flat() -> Callable[[Iterable[Tensor]], Tensor]:
+    """Tensors like a module's parameters as one vector: those of convolutions (O, I, kH, kW) with I last."""
+
+    def compute(tensors: Iterable[Tensor]) -> Tensor:
+        return torch.cat([(t.permute(0, 2, 3, 1) if t.dim() == 4 else t).flatten() for t in tensors])
+
+    return compute
+
+
+@pytest.fixture
+def plain_gradient(flat: Callable[[Iterable[Tensor]], Tensor]) -> Callable[..., Tensor]:
     """∂ mean CE / ∂θ by one ordinary backward on an untouched copy; outputs not allowed are cut out by hand."""
 
     def compute(module: nn.Module, x: Tensor, y: Tensor, allowed: Tensor | None = None) -> Tensor:
@@ -92,6 +102,6 @@ def plain_gradient() -> Callable[..., Tensor]:
             columns = allowed.nonzero().flatten()
             logits, y = logits[:, columns], torch.searchsorted(columns, y)
         F.cross_entropy(logits, y).backward()
-        return torch.cat([p.grad.flatten() for p in twin.parameters()])
+        return flat(p.grad for p in twin.parameters())
 
     return compute

@@ -31,11 +31,11 @@ def train(net: Net, name: str, examples, steps: int, decay: float = 0.01) -> Non
 
 
 @ALL
-def test_parameters_and_gradients_are_views_of_two_buffers(module):
+def test_parameters_and_gradients_are_views_of_two_buffers(module, flat):
     values = [p.detach().clone() for p in module.parameters()]
     net = Net(module)
     assert net.size == sum(v.numel() for v in values)
-    assert torch.equal(net.theta, torch.cat([v.flatten() for v in values]))
+    assert torch.equal(net.theta, flat(values))
     assert all(same_memory(p, net.theta) and same_memory(p.grad, net.grad) for p in module.parameters())
     assert same_memory(net.theta.grad, net.grad)
     net.set(torch.zeros(net.size))
@@ -43,7 +43,7 @@ def test_parameters_and_gradients_are_views_of_two_buffers(module):
 
 
 @ALL
-def test_a_loss_over_outputs_and_theta_has_the_per_parameter_gradients(module, examples):
+def test_a_loss_over_outputs_and_theta_has_the_per_parameter_gradients(module, examples, flat):
     twin = copy.deepcopy(module)
     net = Net(module)
     x, y = examples(6)
@@ -53,8 +53,9 @@ def test_a_loss_over_outputs_and_theta_has_the_per_parameter_gradients(module, e
         twin.zero_grad()
         penalty = sum((p**2).sum() + p.sin().sum() for p in twin.parameters())
         (F.cross_entropy(twin(x), y) + penalty).backward()
-        expected = torch.cat([p.grad.flatten() for p in twin.parameters()])
-        torch.testing.assert_close(net.grad, expected, rtol=1e-5, atol=1e-6, msg=f"pass {times}")
+        expected = flat(p.grad for p in twin.parameters())
+        rounding = 2e-5 * expected.abs().max().item()  # measured 1e-5 behind the resnet's layers, 1e-7 elsewhere
+        torch.testing.assert_close(net.grad, expected, rtol=1e-5, atol=rounding, msg=f"pass {times}")
 
 
 def perceptron() -> nn.Sequential:

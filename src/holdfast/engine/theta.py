@@ -19,6 +19,7 @@ from holdfast.engine.gradients import (
     grouped_gradients,
     summed_squares,
 )
+from holdfast.engine.layout import channels_last, convolutions, in_row, in_shape
 from holdfast.engine.state import State, Stateful
 from holdfast.errors import BadInput
 from holdfast.seeds import seeded
@@ -39,7 +40,8 @@ class Growing(nn.Module, ABC):
 class Net(Stateful):
     """Any `nn.Module` whose parameters are views of one flat vector `theta`, their gradients of one vector `grad`.
 
-    A loss may mix `net(x)` and `net.theta`; one `backward()` collects both in `net.grad`.
+    A loss may mix `net(x)` and `net.theta`; one `backward()` collects both in `net.grad`. Weights of 2-d convolutions
+    lie in θ with their channels last, and images are given to them so (`layout.py`).
 
     >>> net = Net(nn.Linear(2, 1))
     >>> (net(torch.ones(1, 2)).sum() + net.theta.sum()).backward()
@@ -77,6 +79,8 @@ class Net(Stateful):
         super().__setattr__(name, value)
 
     def __call__(self, *args: Any) -> Tensor:
+        if self._convolves:
+            args = tuple(channels_last(a) if isinstance(a, Tensor) and a.dim() == 4 else a for a in args)
         return self.module(*args)  # type: ignore[no-any-return]
 
     @property
@@ -112,7 +116,7 @@ class Net(Stateful):
         names = {id(p): name for name, p in self.module.named_parameters()}
         views, start = {}, 0
         for p in self._laid:
-            views[names[id(p)]] = vector[start : start + p.numel()].view(p.shape)
+            views[names[id(p)]] = in_shape(vector[start : start + p.numel()], p)
             start += p.numel()
         return views
 
@@ -229,13 +233,17 @@ class Net(Stateful):
         kinds = {p.dtype for p in self._laid}
         if kinds - {torch.float32}:
             raise BadInput(f"the network's parameters must all be float32, not {', '.join(sorted(map(str, kinds)))}")
-        theta = torch.cat([p.detach().flatten() for p in self._laid] or [torch.zeros(0, device=self.device)])
+        last = {id(p) for p in convolutions(self.module)}
+        self._convolves = bool(last)
+        for p in self._laid:
+            if id(p) not in known:
+                p.data = channels_last(p.data) if id(p) in last else p.data.contiguous()
+        theta = torch.cat([in_row(p.detach(), p) for p in self._laid] or [torch.zeros(0, device=self.device)])
         grad = torch.zeros_like(theta)
         start = 0
         for p in self._laid:
             stop = start + p.numel()
-            p.data = theta[start:stop].view(p.shape)
-            p.grad = grad[start:stop].view(p.shape)
+            p.data, p.grad = in_shape(theta[start:stop], p), in_shape(grad[start:stop], p)
             start = stop
         self.theta, self.grad = theta.requires_grad_(), grad
         self.theta.grad = grad
