@@ -104,7 +104,52 @@ def dtd(folder: Path, **changes: bytes | None) -> Path:
     return tar_gz(folder / "dtd" / "dtd.tar.gz", wanted)
 
 
+def npz(folder: Path, name: str = "mine", **changes: np.ndarray | None) -> Path:
+    """20 training rows of 1 x 5 x 4 in two classes and no test rows; `changes` replace, add or remove arrays."""
+    home = folder / name
+    home.mkdir(parents=True, exist_ok=True)
+    arrays = {"x": RNG.integers(0, 256, (20, 5, 4)).astype(np.uint8), "y": np.arange(20) % 2} | changes
+    np.savez(home / "rows.npz", **{word: array for word, array in arrays.items() if array is not None})
+    return home / "rows.npz"
+
+
+def image(level: int, size: tuple[int, int] = (6, 5), mode: str = "L", kind: str = "PNG") -> bytes:
+    """Noise about this level, so that its bytes are many enough to be damaged."""
+    from PIL import Image
+
+    out = io.BytesIO()
+    pixels = (level + np.random.default_rng(level).integers(0, 40, (size[1], size[0]))).astype(np.uint8)
+    Image.fromarray(pixels).convert(mode).save(out, kind)
+    return out.getvalue()
+
+
+def tree(folder: Path, name: str = "mine", n: int = 5, classes: tuple[str, ...] = ("cat", "dog"), **changes) -> Path:
+    """n grey images of 6 x 5 in each class folder; `changes` are settings of `image`."""
+    home = folder / name
+    for i, label in enumerate(classes):
+        (home / label).mkdir(parents=True, exist_ok=True)
+        for k in range(n):
+            (home / label / f"{k}.png").write_bytes(image(100 * (i % 2) + k, **changes))
+    return home
+
+
+def damaged(content: bytes, rng: np.random.Generator) -> bytes:
+    """Bytes cut, dropped, repeated or changed."""
+    spot = int(rng.integers(0, min(len(content), 2000 if rng.random() < 0.7 else len(content))))
+    kind = rng.integers(0, 4)
+    if kind == 0:
+        return content[:spot]
+    if kind == 1:
+        return content[:spot] + content[spot + 1 + int(rng.integers(0, 50)) :]
+    if kind == 2:
+        return content[:spot] + content[max(0, spot - 40) : spot] + content[spot:]
+    noisy = bytearray(content)
+    for at in rng.integers(spot, min(spot + 30, len(content)), 3):
+        noisy[at] = int(rng.integers(0, 256))
+    return bytes(noisy)
+
+
 @pytest.fixture
 def make() -> SimpleNamespace:
-    writers = (idx_bytes, mnist, tar_gz, cifar_rows, cifar10, cifar100, svhn, jpeg, dtd)
+    writers = (idx_bytes, mnist, tar_gz, cifar_rows, cifar10, cifar100, svhn, jpeg, dtd, npz, image, tree, damaged)
     return SimpleNamespace(**{writer.__name__: writer for writer in writers})

@@ -289,7 +289,7 @@ def test_a_damaged_file_is_read_or_refused_and_nothing_else(tmp_path, make, name
     for i in range(200):
         path = files[i % len(files)]
         whole = path.read_bytes()
-        path.write_bytes(damaged(whole, rng))
+        path.write_bytes(make.damaged(whole, rng))
         os.utime(path, ns=(i, i))
         outcomes[outcome(name, tmp_path)] += 1
         path.write_bytes(whole)
@@ -305,7 +305,7 @@ def test_damage_under_an_intact_gzip_layer_is_read_or_refused(tmp_path, make, na
     for i in range(200):
         path = files[i % len(files)]
         whole = path.read_bytes()
-        path.write_bytes(gzip.compress(damaged(gzip.decompress(whole), rng), 1))
+        path.write_bytes(gzip.compress(make.damaged(gzip.decompress(whole), rng), 1))
         os.utime(path, ns=(i, i))
         assert outcome(name, tmp_path) in ("read", "refused")
         path.write_bytes(whole)
@@ -317,21 +317,6 @@ def outcome(name, folder):
     except BadInput as error:
         return "refused" if len(error.faults) == 1 else "refused at length"
     return "read"
-
-
-def damaged(content: bytes, rng: np.random.Generator) -> bytes:
-    spot = int(rng.integers(0, min(len(content), 2000 if rng.random() < 0.7 else len(content))))
-    kind = rng.integers(0, 4)
-    if kind == 0:
-        return content[:spot]
-    if kind == 1:
-        return content[:spot] + content[spot + 1 + int(rng.integers(0, 50)) :]
-    if kind == 2:
-        return content[:spot] + content[max(0, spot - 40) : spot] + content[spot:]
-    noisy = bytearray(content)
-    for at in rng.integers(spot, min(spot + 30, len(content)), 3):
-        noisy[at] = int(rng.integers(0, 256))
-    return bytes(noisy)
 
 
 def test_a_folder_in_place_of_a_file_is_absent(tmp_path, make):

@@ -25,7 +25,8 @@ def data() -> None:
 def status(json: Annotated[bool, Option("--json", help="Print a list of rows as JSON.")] = False) -> None:
     """Show which data sets are there.
 
-    Their folder is HOLDFAST_DATA, or ~/.cache/holdfast/data.
+    Their folder is HOLDFAST_DATA, or ~/.cache/holdfast/data. Any folder in it that holds the four IDX files, an npz
+    or class folders of images is a data set by its name.
     """
     from holdfast import data
     from holdfast.report import words
@@ -71,7 +72,7 @@ def fetch(name: Name) -> int:
     for path in paths:
         print(path)
     if not paths:
-        print(f"{name} is embedded: there is nothing to download")
+        print(f"{name} is {_kind(name)}: there is nothing to download")
     return 0
 
 
@@ -86,10 +87,17 @@ def verify(name: Name) -> int:
     for check in verdict.files:
         print(f"{check.file}: {check.state}; {check.detail}")
     if not verdict.files:
-        print(f"{name} is embedded: there are no files to compare")
+        print(f"{name} is {_kind(name)}: there are no published files to compare with")
     lacking = any(check.state == "absent" for check in verdict.files)
     print(f"not all of its files are there; run `holdfast data fetch {name}`" if lacking else verdict.detail)
     return 0 if verdict.published else FAILED
+
+
+def _kind(name: str) -> str:
+    """Of a data set without published files."""
+    from holdfast.data import EMBEDDED, ON_DISK
+
+    return "embedded" if name in EMBEDDED else "got by hand" if name in ON_DISK else "a folder of yours"
 
 
 @contextmanager

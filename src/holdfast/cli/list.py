@@ -11,6 +11,7 @@ from holdfast.cli.words import print_json, print_table
 from holdfast.errors import BadInput, unknown
 
 if TYPE_CHECKING:
+    from holdfast.data import StatusRow
     from holdfast.settings import Shelf
 
 KINDS = ("methods", "streams", "nets", "protocols", "data")
@@ -74,23 +75,29 @@ def _described(shelf: Shelf[Any], name: str) -> dict[str, Any]:
 
 
 def _data(name: str | None) -> list[dict[str, Any]]:
-    from holdfast.data import EMBEDDED, NAMES, ON_DISK
+    from holdfast import data
 
-    if name is not None and name not in NAMES:
-        raise BadInput(unknown("data set", name, NAMES))
     found = []
-    for each in NAMES if name is None else [name]:
-        if each in EMBEDDED:
-            found.append(
-                {"name": each, "summary": "embedded", "about": "embedded: nothing to download", "settings": []}
-            )
-            continue
-        entry = ON_DISK[each]
-        shape, (train, test) = "×".join(map(str, entry.shape)), entry.rows
-        summary = f"{train} train and {test} test rows of {shape}, {entry.labels} classes"
-        about = f"{summary}\n{entry.source}\nlicence: {entry.licence}"
-        found.append({"name": each, "summary": summary, "about": about, "settings": []})
+    for row in data.status() if name is None else [data.status_of(name)]:
+        entry = data.ON_DISK.get(row.name)
+        if row.embedded:
+            summary, about = "embedded", "embedded: nothing to download"
+        elif entry is None:
+            summary = about = f"a folder of yours; {_present(row)}"
+        else:
+            rows = f"{entry.rows[0]} train and {entry.rows[1]} test rows" if entry.rows else "images"
+            shape = "×".join(map(str, entry.shape))
+            summary = f"{rows} of {shape}, {entry.labels} classes; {_present(row)}"
+            about = f"{summary}\n{entry.source}\nlicence: {entry.licence}"
+            about += f"\nby hand: {entry.by_hand}" if entry.by_hand else ""
+        found.append({"name": row.name, "summary": summary, "about": about, "settings": []})
     return found
+
+
+def _present(row: StatusRow) -> str:
+    if row.train is None:
+        return f"cannot be read: {row.note}" if row.present else "not here"
+    return f"here: {row.train} and {row.test}"
 
 
 def _print_in_full(entries: list[dict[str, Any]]) -> None:

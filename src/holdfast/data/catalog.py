@@ -2,7 +2,8 @@
 
 Checksums and sizes are those of the originally published files (MNIST and Fashion-MNIST checked against the files,
 the others against the list that TensorFlow Datasets keeps). Smaller files of the same format load just as well;
-only `fetch` and `verify` compare with these numbers.
+only `fetch` and `verify` compare with these numbers. Where no checksum is known, a data set is got by hand and read as
+any folder is.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Format = Literal["idx", "cifar_binary", "svhn", "dtd"]
+Format = Literal["idx", "cifar_binary", "svhn", "dtd", "folder"]
 
 
 @dataclass(frozen=True)
@@ -29,15 +30,17 @@ class Entry:
 
     name: str
     format: Format
-    files: tuple[PublishedFile, ...]
-    rows: tuple[int, int]  # train and test rows as published; never assumed
+    files: tuple[PublishedFile, ...]  # none where it is got by hand
+    rows: tuple[int, int] | None  # train and test rows as published; never assumed; None where versions differ
     shape: tuple[int, int, int]  # of one example as loaded
     labels: int  # number of classes as published
     classes: tuple[str, ...]  # their names; empty where the files themselves name them
     licence: str
     source: str
+    by_hand: str = ""  # where to get it, and how to lay it out, where nothing can be fetched
 
 
+SEE = "see the source"
 DIGITS = tuple("0123456789")
 GARMENTS = tuple("T-shirt/top Trouser Pullover Dress Coat Sandal Shirt Sneaker Bag Ankle-boot".split())
 
@@ -176,6 +179,83 @@ DTD = Entry(
     source="Cimpoi, Maji, Kokkinos, Mohamed, Vedaldi: Describing textures in the wild, 2014 (r1.0.1)",
 )
 
-ON_DISK = {e.name: e for e in (MNIST, FASHION_MNIST, CIFAR_10, CIFAR_100, SVHN, DTD)}
+# The other data sets of paper 003, which takes ten classes of each. Any layout of a folder will do for them.
+
+EMNIST = Entry(
+    name="emnist",
+    format="folder",
+    files=(),
+    rows=(697932, 116323),
+    shape=(1, 28, 28),
+    labels=62,
+    classes=(),
+    licence=SEE,
+    source="Cohen, Afshar, Tapson, van Schaik: EMNIST, an extension of MNIST to handwritten letters, arXiv:1702.05373, "
+    "2017; ByClass, as published: rows and columns of an image are swapped against MNIST's",
+    by_hand="gzip.zip from https://www.nist.gov/itl/products-and-services/emnist-dataset, of which the four "
+    "emnist-byclass-*-ubyte.gz files",
+)
+
+DEVANAGARI = Entry(
+    name="devanagari",
+    format="folder",
+    files=(),
+    rows=(78200, 13800),
+    shape=(1, 32, 32),
+    labels=46,
+    classes=(),
+    licence=SEE,
+    source="Acharya, Pant, Gyawali: Deep learning based large scale handwritten Devanagari character recognition, 2015",
+    by_hand="Devanagari Handwritten Character Dataset from https://archive.ics.uci.edu, of which the folders Train and "
+    "Test",
+)
+
+MADBASE = Entry(
+    name="madbase",
+    format="folder",
+    files=(),
+    rows=(60000, 10000),
+    shape=(1, 28, 28),
+    labels=10,
+    classes=(),
+    licence=SEE,
+    source="Abdelazeem, El-Sherif: The Arabic handwritten digits databases ADBase and MADBase, 2008",
+    by_hand="MADBase's training and testing set from http://datacenter.aucegypt.edu/shazeem/, as train and test with a "
+    "folder per digit, or as the four IDX files",
+)
+
+NOTMNIST = Entry(
+    name="notmnist",
+    format="folder",
+    files=(),
+    rows=(529114, 18724),
+    shape=(1, 28, 28),
+    labels=10,
+    classes=(),
+    licence=SEE,
+    source="Bulatov: notMNIST dataset, 2011; rows without the few images that are broken as published",
+    by_hand="notMNIST_large and notMNIST_small from http://yaroslavvb.blogspot.com/2011/09/notmnist-dataset.html, as "
+    "train and test",
+)
+
+FRUITS_360 = Entry(
+    name="fruits-360",
+    format="folder",
+    files=(),
+    rows=None,
+    shape=(3, 100, 100),
+    labels=75,
+    classes=(),
+    licence=SEE,
+    source="Mureșan, Oltean: Fruit recognition from images using deep learning, arXiv:1712.00580, 2018; 75 classes in "
+    "the version of paper 003, more in later ones",
+    by_hand="Fruits-360 of 100 x 100 pixels from https://github.com/Horea94/Fruit-Images-Dataset, of which the folders "
+    "Training and Test",
+)
+
+ON_DISK = {
+    e.name: e
+    for e in (MNIST, FASHION_MNIST, CIFAR_10, CIFAR_100, SVHN, DTD, EMNIST, DEVANAGARI, MADBASE, NOTMNIST, FRUITS_360)
+}
 EMBEDDED = ("digits", "synth", "synth-strokes", "synth-textures", "synth-shapes", "synth-colours")
 NAMES = (*EMBEDDED, *ON_DISK)

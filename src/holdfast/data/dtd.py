@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from holdfast.data.catalog import Entry
-from holdfast.data.files import Arrays, refused, tar_members, text_lines
+from holdfast.data.files import Arrays, need_pillow, refused, tar_members, text_lines
 from holdfast.errors import BadInput
 
 LIMIT = 2**31  # bytes when unpacked; the published archive holds 0.6 billion
@@ -25,7 +25,7 @@ _IMAGE = re.compile(r"dtd/images/([^/]+/[^/]+\.jpg)")
 
 def read(entry: Entry, paths: list[Path]) -> Arrays:
     """All images of the first split, in the order of its lists; a class is a folder, classes in alphabetical order."""
-    _need_pillow()
+    need_pillow(entry.name)
     (path,) = paths
     images: dict[str, np.ndarray] = {}
     lists: dict[str, list[str]] = {}
@@ -67,15 +67,6 @@ def _check_lists(path: Path, lists: dict[str, list[str]]) -> None:
     if len(set(named)) != len(named):
         twice = next(image for image in named if named.count(image) > 1)
         raise refused(path, f"{twice} twice in its lists", "every image once in train1, val1 or test1")
-
-
-def _need_pillow() -> None:
-    try:
-        import PIL.Image  # noqa: F401
-    except ImportError as error:
-        raise BadInput(
-            "data set 'dtd' needs Pillow to read its images; run `pip install 'holdfast[images]'`"
-        ) from error
 
 
 def _thumbnail(path: Path, name: str, content: bytes) -> np.ndarray:

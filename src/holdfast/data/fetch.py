@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from holdfast.data.catalog import PublishedFile
 from holdfast.data.files import data_folder, is_file, located, sha256_of
+from holdfast.data.folders import is_here
 from holdfast.data.load import entry_of
 from holdfast.disk import flush_folder
 from holdfast.errors import BadInput
@@ -51,9 +52,14 @@ def fetch(
 
     `sources` may name another URL for a file (a mirror), by file name; the checksum stays the published one.
     """
-    entry = entry_of(name)
+    entry = entry_of(name, folder)
     if entry is None:
-        return []  # embedded: nothing to download
+        return []  # embedded, or a folder of the user's: nothing to download
+    home = data_folder(folder) / name
+    if entry.format == "folder" and not is_here(home):
+        raise BadInput(f"data set {name!r} cannot be fetched; get {entry.by_hand}, and put them into {home}")
+    if entry.format == "folder":
+        return [home]
     sources = sources or {}
     names = [file.name for file in entry.files]
     faults = [f"data set {name!r} has no file {f!r}; it has {', '.join(names)}" for f in sources if f not in names]

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import torch
 
 from holdfast.data.catalog import Entry
 from holdfast.errors import BadInput
+from holdfast.types import DataSet
 
 INFLATION = 1032  # zlib cannot make more than this many bytes out of one
 _CHUNK = 2**18
@@ -28,6 +30,12 @@ class Arrays(NamedTuple):
     x_test: np.ndarray
     y_test: np.ndarray
     classes: tuple[str, ...]
+
+
+def as_tensors(name: str, arrays: Arrays, fingerprint: str) -> DataSet:
+    """A data set that shares memory with these arrays."""
+    x, y, x_test, y_test = (torch.from_numpy(part) for part in arrays[:4])
+    return DataSet(name, x, y, x_test, y_test, arrays.classes, fingerprint)
 
 
 def data_folder(folder: Path | None = None) -> Path:
@@ -54,7 +62,11 @@ def _unpacked_if_only(path: Path) -> Path:
 
 
 def absent(entry: Entry, folder: Path) -> list[str]:
-    """One sentence per file of a data set that is not there."""
+    """One sentence per file of a data set that is not there, or one for a folder."""
+    if entry.format == "folder":
+        home = folder / entry.name
+        line = f"data set {entry.name!r} needs the folder {home}, which does not exist"
+        return [] if os.path.isdir(home) else [f"{line}; `holdfast data fetch {entry.name}` says where to get it"]
     return [
         f"data set {entry.name!r} needs the file {path}, which does not exist; "
         f"run `holdfast data fetch {entry.name}` or set HOLDFAST_DATA to the folder that has it"
@@ -63,9 +75,36 @@ def absent(entry: Entry, folder: Path) -> list[str]:
     ]
 
 
+def fault(path: Path, found: str, expected: str) -> str:
+    """The one line for a file or folder that is not what its name says."""
+    return f"cannot read {path}: found {found}, expected {expected}"
+
+
 def refused(path: Path, found: str, expected: str) -> BadInput:
-    """The one line for a file that is not what its name says."""
-    return BadInput(f"cannot read {path}: found {found}, expected {expected}")
+    return BadInput(fault(path, found, expected))
+
+
+def need_pillow(name: str) -> None:
+    """Refuse to read images where the package that can is not installed."""
+    try:
+        import PIL.Image  # noqa: F401
+    except ImportError as error:
+        raise BadInput(
+            f"data set {name!r} needs Pillow to read its images; run `pip install 'holdfast[images]'`"
+        ) from error
+
+
+def children(folder: Path) -> list[os.DirEntry[str]]:
+    """What lies in a folder of a user's, hidden things left out. Links are refused: they may lead out of it."""
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
+    except OSError as error:
+        raise refused(folder, f"a folder that cannot be entered ({error.strerror})", "one that can") from error
+    links = [entry.name for entry in found if entry.is_symlink()]
+    if links:
+        raise refused(folder / links[0], "a link", "the thing itself; nothing outside HOLDFAST_DATA is read: copy it")
+    return found
 
 
 def sha256_of(paths: Iterable[Path]) -> str:

@@ -29,18 +29,20 @@ def read(entry: Entry, paths: list[Path]) -> Arrays:
     x, y, x_test, y_test = (read_idx(path, dims) for path, dims in zip(paths, (3, 1, 3, 1), strict=True))
     for images, labels, path in ((x, y, paths[0]), (x_test, y_test, paths[2])):
         if images.shape[1:] != entry.shape[1:]:
-            raise refused(path, f"images of {_times(images.shape[1:])}", _times(entry.shape[1:]))
+            raise refused(path, f"images of {times(images.shape[1:])}", times(entry.shape[1:]))
         check_labels(paths[paths.index(path) + 1], labels, len(images), entry.labels)
     return Arrays(x[:, None], y.astype(np.int64), x_test[:, None], y_test.astype(np.int64), entry.classes)
 
 
 def rows(entry: Entry, paths: list[Path]) -> tuple[int, int]:
     """Train and test rows as the headers state them; the images are not read."""
-    counts = []
-    for path in (paths[0], paths[2]):
-        with _opened(path) as stream:
-            counts.append(_header(stream, path, 3)[0])
-    return counts[0], counts[1]
+    return header_of(paths[0], 3)[0], header_of(paths[2], 3)[0]
+
+
+def header_of(path: Path, dims: int) -> tuple[int, ...]:
+    """The sizes that a file states."""
+    with _opened(path) as stream:
+        return _header(stream, path, dims)
 
 
 def read_idx(path: Path, dims: int) -> np.ndarray:
@@ -50,9 +52,9 @@ def read_idx(path: Path, dims: int) -> np.ndarray:
         claimed = math.prod(shape)
         content = stream.read(claimed)
         if len(content) < claimed:
-            raise refused(path, f"{len(content)} bytes of data", f"{claimed}, as its header says ({_times(shape)})")
+            raise refused(path, f"{len(content)} bytes of data", f"{claimed}, as its header says ({times(shape)})")
         if stream.read(1):
-            raise refused(path, f"more than {claimed} bytes of data", f"as many as its header says ({_times(shape)})")
+            raise refused(path, f"more than {claimed} bytes of data", f"as many as its header says ({times(shape)})")
     return np.frombuffer(content, np.uint8).reshape(shape).copy()  # a copy may be written to, and torch wants that
 
 
@@ -79,9 +81,10 @@ def _header(stream: IO[bytes], path: Path, dims: int) -> tuple[int, ...]:
     shape = struct.unpack(f">{dims}I", sizes)
     most = min(LIMIT, INFLATION * path.stat().st_size)
     if math.prod(shape) > most:
-        raise refused(path, f"a header that claims {_times(shape)} bytes", f"at most {most} for a file of its size")
+        raise refused(path, f"a header that claims {times(shape)} bytes", f"at most {most} for a file of its size")
     return shape
 
 
-def _times(shape: tuple[int, ...]) -> str:
+def times(shape: tuple[int, ...]) -> str:
+    """28 x 28."""
     return " x ".join(map(str, shape))

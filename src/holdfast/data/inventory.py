@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from holdfast.data import cifar_binary, digits, dtd, idx, svhn, synth
-from holdfast.data.catalog import NAMES, ON_DISK, Entry, Format, PublishedFile
+from holdfast.data import cifar_binary, digits, dtd, folders, idx, svhn, synth
+from holdfast.data.catalog import EMBEDDED, NAMES, Entry, Format, PublishedFile
 from holdfast.data.files import absent, data_folder, is_file, located, sha256_of
 from holdfast.data.load import entry_of, load
 from holdfast.errors import BadInput
@@ -49,25 +49,32 @@ class Verdict:
     """What `holdfast data verify NAME` found."""
 
     name: str
-    files: tuple[FileCheck, ...]  # none when embedded
+    files: tuple[FileCheck, ...]  # none when embedded, or where nothing is known to compare with
     reads: bool
     detail: str  # rows and shape, or why it does not read
 
     @property
     def published(self) -> bool:
-        """Every file is, byte for byte, the published one."""
+        """Every file that can be compared is, byte for byte, the published one."""
         return self.reads and all(check.state == "published" for check in self.files)
 
 
 def status(folder: Path | None = None) -> list[StatusRow]:
     """One row per data set. Rows are counted from headers and lists: no image is decoded, nothing is raised."""
-    where = data_folder(folder)
-    return [_on_disk(ON_DISK[name], where) if name in ON_DISK else _embedded(name) for name in NAMES]
+    return [status_of(name, folder) for name in (*NAMES, *folders.names(data_folder(folder)))]
+
+
+def status_of(name: str, folder: Path | None = None) -> StatusRow:
+    """The row of one data set; a name that there is not is bad input."""
+    entry, where = entry_of(name, folder), data_folder(folder)
+    if name in EMBEDDED:
+        return _embedded(name, where)
+    return _folder(name, entry, where) if entry is None or entry.format == "folder" else _on_disk(entry, where)
 
 
 def verify(name: str, folder: Path | None = None) -> Verdict:
     """Compare each file with the published one, and read the data set whole."""
-    entry, where = entry_of(name), data_folder(folder)
+    entry, where = entry_of(name, folder), data_folder(folder)
     files: tuple[FileCheck, ...] = ()
     if entry is not None:
         paths = located(entry, where)
@@ -78,13 +85,29 @@ def verify(name: str, folder: Path | None = None) -> Verdict:
         return Verdict(name, files, False, str(error))
     shape = " x ".join(map(str, data.shape))
     detail = f"reads: {len(data.x)} train and {len(data.x_test)} test rows of {shape}, {len(data.classes)} classes"
+    if not files and name not in EMBEDDED:
+        detail += f", sha256 {data.fingerprint}"
     return Verdict(name, files, True, detail)
 
 
-def _embedded(name: str) -> StatusRow:
+def _embedded(name: str, folder: Path) -> StatusRow:
     train, test = digits.ROWS if name == "digits" else synth.rows(name)
     size = (train + test) * (64 if name == "digits" else 3 * synth.SIDE**2)
-    return StatusRow(name, True, "embedded", train, test, size, True, "")
+    note = f"the folder {folder / name} is not read; rename it" if folders.is_here(folder / name) else ""
+    return StatusRow(name, True, "embedded", train, test, size, True, note)
+
+
+def _folder(name: str, entry: Entry | None, folder: Path) -> StatusRow:
+    home = folder / name
+    if not folders.is_here(home):
+        note = f"absent; `holdfast data fetch {name}` says where to get it"
+        return StatusRow(name, False, str(home), None, None, 0, False, note)
+    try:
+        layout = folders.layout(home)
+        size, (train, test) = folders.size(home), layout.rows(home)
+    except BadInput as error:
+        return StatusRow(name, True, str(home), None, None, 0, False, error.faults[0])
+    return StatusRow(name, True, str(home), train, test, size, False, _differs(entry, (train, test)) or layout.word)
 
 
 def _on_disk(entry: Entry, folder: Path) -> StatusRow:
@@ -97,9 +120,13 @@ def _on_disk(entry: Entry, folder: Path) -> StatusRow:
         train, test = COUNTERS[entry.format](entry, paths)
     except BadInput as error:
         return StatusRow(entry.name, True, where, None, None, size, False, str(error))
-    whole = (train, test) == entry.rows
-    note = "" if whole else f"the published set has {entry.rows[0]} and {entry.rows[1]} rows"
-    return StatusRow(entry.name, True, where, train, test, size, False, note)
+    return StatusRow(entry.name, True, where, train, test, size, False, _differs(entry, (train, test)))
+
+
+def _differs(entry: Entry | None, rows: tuple[int, int]) -> str:
+    if entry is None or entry.rows is None or rows == entry.rows:
+        return ""
+    return f"the published set has {entry.rows[0]} and {entry.rows[1]} rows"
 
 
 def _compared(path: Path, published: PublishedFile) -> FileCheck:

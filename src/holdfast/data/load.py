@@ -6,11 +6,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
-import torch
-
-from holdfast.data import cifar_binary, digits, dtd, idx, svhn, synth
-from holdfast.data.catalog import NAMES, ON_DISK, Entry, Format
-from holdfast.data.files import Arrays, absent, data_folder, fingerprint_of, located, sha256_of
+from holdfast.data import cifar_binary, digits, dtd, folders, idx, svhn, synth
+from holdfast.data.catalog import EMBEDDED, NAMES, ON_DISK, Entry, Format
+from holdfast.data.files import Arrays, absent, as_tensors, data_folder, fingerprint_of, located, sha256_of
 from holdfast.errors import BadInput, unknown
 from holdfast.types import DataSet
 
@@ -23,30 +21,50 @@ READERS: dict[Format, Callable[[Entry, list[Path]], Arrays]] = {
 KEPT = 8  # data sets kept in memory; a transfer stream uses seven
 
 
-def load(name: str, folder: Path | None = None) -> DataSet:
+def load(name: str, folder: Path | None = None, seed: int = 0) -> DataSet:
     """The data set with this name, from `folder`, else HOLDFAST_DATA, else ~/.cache/holdfast/data.
+
+    Besides those of the catalog it is the name of any folder there that holds one. `seed` splits a folder that has no
+    test rows.
 
     A second call is free while the files are unchanged, and returns the same object: treat its tensors as read-only.
 
     >>> load("digits").shape
     (1, 8, 8)
     """
-    entry = entry_of(name)
-    if entry is None:
+    entry, where = entry_of(name, folder), data_folder(folder)
+    if name in EMBEDDED:
         return _embedded(name)
-    where = data_folder(folder)
-    faults = absent(entry, where)
+    faults = absent(entry, where) if entry else []
     if faults:
         raise BadInput(*faults)
+    if entry is None or entry.format == "folder":
+        return folders.load(where / name, seed)
     paths = tuple(located(entry, where))
     return _from_disk(name, paths, tuple((p.stat().st_mtime_ns, p.stat().st_size) for p in paths))
 
 
-def entry_of(name: str) -> Entry | None:
-    """What the catalog knows of a data set on disk; None for one that is embedded."""
+def entry_of(name: str, folder: Path | None = None) -> Entry | None:
+    """What the catalog knows of a data set on disk; None for one that is embedded, or a folder of the user's."""
     if name not in NAMES:
-        raise BadInput(unknown("data set", name, NAMES))
+        if fault := folders.fault_of_name(name):
+            raise BadInput(fault)
+        where = data_folder(folder)
+        if not (where / name).is_dir():
+            raise BadInput(unknown("data set", name, [*NAMES, *folders.names(where)]))
     return ON_DISK.get(name)
+
+
+def at_hand(name: str, folder: Path | None = None) -> bool:
+    """Whether a data set is here: embedded, or with its files in HOLDFAST_DATA. They are not read.
+
+    >>> at_hand("digits"), at_hand("nothing of this name")
+    (True, False)
+    """
+    where, entry = data_folder(folder), ON_DISK.get(name)
+    if entry is not None and entry.format != "folder":
+        return not absent(entry, where)
+    return name in EMBEDDED or (not folders.fault_of_name(name) and folders.is_here(where / name))
 
 
 @lru_cache(maxsize=KEPT)
@@ -61,9 +79,3 @@ def _from_disk(name: str, paths: tuple[Path, ...], stamps: tuple[tuple[int, int]
     entry = ON_DISK[name]
     arrays = READERS[entry.format](entry, list(paths))
     return as_tensors(name, arrays, sha256_of(paths))
-
-
-def as_tensors(name: str, arrays: Arrays, fingerprint: str) -> DataSet:
-    """A data set that shares memory with these arrays."""
-    x, y, x_test, y_test = (torch.from_numpy(part) for part in arrays[:4])
-    return DataSet(name, x, y, x_test, y_test, arrays.classes, fingerprint)

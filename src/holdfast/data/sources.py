@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +23,14 @@ class Table:
     x: Any
     y: Any
     names: tuple[str, ...] | None = None
+
+
+class Given(NamedTuple):
+    """What a folder holds, read whole."""
+
+    train: Table
+    test: Table | None  # None: a share of each class of `train` becomes the test rows
+    fingerprint: str  # sha256 over what was read
 
 
 def from_torch(data: Dataset[Any]) -> Table:

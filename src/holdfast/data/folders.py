@@ -1,0 +1,133 @@
+"""Any folder below HOLDFAST_DATA is a data set by its name: IDX files, an .npz file, or class folders of images.
+
+Where a folder fits several of these, the first counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from holdfast.data import class_folders, idx_folder, npz
+from holdfast.data.canonical import canonical
+from holdfast.data.catalog import NAMES
+from holdfast.data.files import refused
+from holdfast.data.sources import Given
+from holdfast.errors import BadInput
+from holdfast.types import DataSet
+
+KEPT = 8  # data sets kept in memory, as in `load`
+EXPECTED = (
+    "the four IDX files (train-images-idx3-ubyte and so on, .gz or not), one .npz file with x and y, or class folders "
+    "of images"
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One way in which a folder can hold a data set."""
+
+    word: str
+    here: Callable[[Path], bool]  # whether a folder looks like it
+    files: Callable[[Path], list[Path]]  # that are read
+    tested: Callable[[Path], bool]  # whether it has test rows of its own
+    read: Callable[[Path], Given]
+    rows: Callable[[Path], tuple[int, int]]  # train and test, without reading images
+
+
+LAYOUTS = tuple(
+    Layout(word, room.here, room.files, room.tested, room.read, room.rows)
+    for word, room in (("IDX files", idx_folder), ("npz", npz), ("class folders", class_folders))
+)
+
+
+def fault_of_name(name: str) -> str:
+    """Why no folder can have this name; empty where one can."""
+    if name and name[0] != "." and name.isprintable() and not set(name) & set("/\\:"):
+        return ""
+    return (
+        f"{name!r} cannot be the name of a data set; that is the name of a folder in HOLDFAST_DATA, without '/', '\\' "
+        "and ':', and it does not begin with a dot"
+    )
+
+
+def names(where: Path) -> list[str]:
+    """The folders that look like data sets and have no name that the catalog knows."""
+    try:
+        with os.scandir(where) as entries:
+            found = sorted(e.name for e in entries if e.is_dir() and e.name not in NAMES)
+    except OSError:
+        return []
+    return [name for name in found if not fault_of_name(name) and is_here(where / name)]
+
+
+def is_here(home: Path) -> bool:
+    """Whether a folder looks like a data set; a link or one that may not be entered does: reading it says why not."""
+    if not os.path.isdir(home):
+        return False
+    try:
+        return home.is_symlink() or _layout(home) is not None
+    except BadInput:
+        return True
+
+
+def layout(home: Path) -> Layout:
+    """How a folder holds a data set."""
+    if home.is_symlink():
+        raise refused(home, "a link", "a folder; nothing outside HOLDFAST_DATA is read: copy it")
+    found = _layout(home)
+    if found is None:
+        raise refused(home, "no data set", EXPECTED)
+    return found
+
+
+def load(home: Path, seed: int) -> DataSet:
+    """The data set of a folder; without test rows, 20 % of each class become them, drawn by the seed.
+
+    A second call is free while the files are unchanged.
+    """
+    found = layout(home)
+    return _loaded(home, _stamp(home, found.files(home)), None if found.tested(home) else seed)
+
+
+@lru_cache(maxsize=KEPT)
+def _loaded(home: Path, stamp: str, seed: int | None) -> DataSet:
+    given = layout(home).read(home) if seed is None else _whole(home, stamp)
+    try:
+        data = canonical(home.name, given.train, given.test, seed or 0, given.fingerprint)
+    except BadInput as error:
+        raise BadInput(*(f"cannot read {home}: {fault}" for fault in error.faults)) from error
+    if len(data.classes) < 2:
+        raise refused(home, f"the class {data.classes[0]} only", "at least two classes")
+    return data
+
+
+@lru_cache(maxsize=1)
+def _whole(home: Path, stamp: str) -> Given:
+    """Kept for the next seed, which splits it in another way."""
+    return layout(home).read(home)
+
+
+def _layout(home: Path) -> Layout | None:
+    return next((each for each in LAYOUTS if each.here(home)), None)
+
+
+def _stamp(home: Path, paths: list[Path]) -> str:
+    """A digest over the files' names, times and sizes: a changed file is read anew."""
+    digest = hashlib.sha256()
+    for path in paths:
+        try:
+            found = os.stat(path)
+        except OSError as error:
+            raise refused(path, f"a broken file ({error.strerror})", "one that can be read") from error
+        digest.update(f"{path}\0{found.st_mtime_ns}\0{found.st_size}\0".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def size(home: Path) -> int:
+    """Bytes of all files that are read."""
+    return sum(os.stat(path).st_size for path in layout(home).files(home))
