@@ -108,6 +108,20 @@ def test_so_does_every_kind_of_run(case, every, stream, tmp_path):
     assert same(show(make(), stream, **CASES[case]), pieced)
 
 
+@pytest.mark.parametrize("every", [1, 4, None])
+@pytest.mark.parametrize("protocol", [hf.protocol("online"), hf.protocol("epochs", epochs=3)])
+@pytest.mark.parametrize("method", ["er", "joint"])
+def test_augmented_batches_go_on_as_they_would_have_been(method, protocol, every, tmp_path):
+    words = {"examples": 35, "test_examples": 15, "scenario": "task", "augment": True, "scale": "task"}
+    images = hf.stream("split", tasks=3, sizes=(2, 2, 2), **words)
+    plain = hf.stream("split", tasks=3, sizes=(2, 2, 2), **{**words, "augment": False})
+    make = lambda: hf.method(method)  # noqa: E731
+    pieced, pieces = in_pieces(make, images, tmp_path, every, protocol=protocol)
+    whole = show(make(), images, protocol=protocol)
+    assert pieces >= 2 and same(whole, pieced)
+    assert show(make(), plain, protocol=protocol).measured.curves != whole.measured.curves
+
+
 @dataclass
 class Witness(Learner):
     """Withholds rows, draws from every global generator, and notes what happens to it."""

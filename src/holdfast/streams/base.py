@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -15,7 +15,8 @@ from holdfast.data import as_dataset
 from holdfast.errors import BadInput
 from holdfast.seeds import generator
 from holdfast.settings import Count, Fraction, Whole, expected, fits, provenance, settings_of
-from holdfast.types import DataSet, Part, Scenario, Stream, StreamInfo, Task, Transform
+from holdfast.streams._images import CropFlip, scale_of
+from holdfast.types import CENTRED, DataSet, Part, Scenario, Stream, StreamInfo, Task, Transform
 
 BESIDES = {"data": str, "seed": Whole}  # what can be said of a stream besides the settings of its recipe
 
@@ -29,7 +30,10 @@ class StreamSpec(ABC):
     test_examples: Count | None = None  # test rows per task; none: all there are
     val: Fraction = 0.0  # share of each class's training rows kept apart for validation, in all tasks
     scenario: Scenario | None = None  # class, domain or task; none: the stream's own default
-    centred: bool = False  # pixels from −1 to 1 in place of 0 to 1
+    augment: bool = False  # training batches show random crops (padded by an eighth of the side) and mirror images
+    scale: Literal["unit", "centred", "task"] = (
+        "unit"  # bytes: from 0 to 1, from −1 to 1, or to the task's mean 0 and deviation 1
+    )
 
     def faults(self, data: DataSet) -> list[str]:
         """What is impossible about these settings for this data set."""
@@ -47,14 +51,26 @@ class StreamSpec(ABC):
             faults.append(f"data set {data.name!r} has one class; a stream needs at least two")
         if self.val >= 1:
             faults.append(f"val must leave training rows: below 1, not {self.val:g}")
+        if self.augment and len(data.shape) != 3:
+            faults.append(f"augment needs images, but data set {data.name!r} has vectors of {data.shape[0]}")
+        if self.scale == "task" and data.x.dtype != torch.uint8:
+            faults.append(
+                f"scale=task is for bytes, but data set {data.name!r} has floats, which are shown as they are"
+            )
         if faults:
             raise BadInput(*faults)
         scenario, outputs, plans = self.plan(data, seed)
-        if faults := list(_faults_of_plan(name, scenario, outputs, plans, data)):
+        faults = list(_faults_of_plan(name, scenario, outputs, plans, data))
+        if self.scale == "task" and scenario != "task":
+            faults.append(
+                f"scale=task needs the task label to show test rows, and the {scenario!r} scenario hides it; "
+                "use scenario 'task', or scale=centred"
+            )
+        if faults:
             raise BadInput(*faults)
         held = _held(data.y, self.val, seed)
         tasks = tuple(self._task(t, plan, data, held, seed) for t, plan in enumerate(plans))
-        info = StreamInfo(name, scenario, data.shape, outputs, tuple(task.classes for task in tasks))
+        info = StreamInfo(name, scenario, tasks[0].train.shape, outputs, tuple(task.classes for task in tasks))
         chosen = {k: v["chosen_by"] for k, v in provenance(self).items()}
         settings = {"data": data.name, **settings_of(self), "tasks": len(tasks), "scenario": scenario}
         return Stream(info, tasks, seed, settings, data.fingerprint, partial(self.cut, name, given), chosen, self)
@@ -76,16 +92,16 @@ class StreamSpec(ABC):
         to_stream[list(plan.source)] = torch.tensor(plan.classes)
 
         def part(pixels: Tensor, y: Tensor, rows: Tensor) -> Part:
-            return Part(pixels, rows, to_stream[y[rows]], plan.transform, self.centred)
+            return Part(pixels, rows, to_stream[y[rows]], plan.transform)
 
-        return Task(
-            t,
-            plan.name,
-            tuple(sorted(set(plan.classes))),
-            part(data.x, data.y, train),
-            part(data.x, data.y, val),
-            part(data.x_test, data.y_test, test),
-        )
+        parts = part(data.x, data.y, train), part(data.x, data.y, val), part(data.x_test, data.y_test, test)
+        return Task(t, plan.name, tuple(sorted(set(plan.classes))), *self._dressed(*parts))
+
+    def _dressed(self, train: Part, val: Part, test: Part) -> tuple[Part, Part, Part]:
+        """The parts of a task, augmented and scaled as the settings say."""
+        scale = scale_of(train) if self.scale == "task" else CENTRED if self.scale == "centred" else None
+        augment = CropFlip(min(train.shape[1:]) // 8) if self.augment else None
+        return replace(train, augment=augment, scale=scale), replace(val, scale=scale), replace(test, scale=scale)
 
 
 @dataclass(frozen=True)
