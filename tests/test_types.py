@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import holdfast as hf
 from holdfast import types
-from holdfast.types import Part, Record, StreamInfo
+from holdfast.types import CENTRED, Part, Record, Scale, StreamInfo, as_float, shared_scale
 
 INDICES = [
     slice(None),
@@ -150,3 +150,48 @@ def test_the_final_rows_are_the_last_scoring_of_each_task():
     assert (record.acc, record.bwt, record.fwt, record.forgetting) == (0.55, 0.3, None, 0.0)
     plain = replace(record, R=record.final, scorings=record.scorings[1::2])
     assert np.array_equal(plain.final, plain.R)
+
+
+class Doubled:
+    """Every pixel four times, in three channels."""
+
+    def __call__(self, pixels):
+        return pixels.repeat_interleave(2, 2).repeat_interleave(2, 3).expand(-1, 3, -1, -1)
+
+
+def test_a_transform_may_change_the_shape(monkeypatch):
+    made = part(transform=Doubled())
+    assert made.shape == (3, 4, 6) and made.dtype == torch.uint8 and made.nbytes == 6 * 72
+    assert made.x().shape == (6, 3, 4, 6)
+    monkeypatch.setattr(types, "CACHE_BYTES", 6 * 72 - 1)  # the cache would hold what is shown, not what is stored
+    fresh = made.take(torch.arange(6))
+    assert torch.equal(fresh.x(), made.x()) and fresh._cache is None
+
+
+def test_scales_are_exact():
+    """Without one bytes are divided by 255; mean and deviation 0.5 is what −1 to 1 always was, bit for bit."""
+    v = torch.arange(256, dtype=torch.uint8).view(256, 1, 1, 1)
+    assert torch.equal(as_float(v), v.float() / 255)
+    assert torch.equal(as_float(v, CENTRED), v.float() / 127.5 - 1)
+    assert torch.equal(as_float(v, Scale.of([0.0], [1.0])), v.float() / 255)
+    assert torch.equal(as_float(v.flatten(1), CENTRED), (v.float() / 127.5 - 1).flatten(1))
+
+
+def test_a_scale_has_a_mean_and_a_deviation_per_channel():
+    v = torch.arange(2 * 3 * 20).view(2, 3, 4, 5).to(torch.uint8)
+    mean, deviation = [0.1, 0.2, 0.3], [0.5, 0.25, 2.0]
+    wanted = (v.numpy() / 255 - np.reshape(mean, (3, 1, 1))) / np.reshape(deviation, (3, 1, 1))
+    np.testing.assert_allclose(as_float(v, Scale.of(mean, deviation)).numpy(), wanted, atol=1e-6)
+    assert as_float(v / 255, CENTRED).equal(v / 255)  # floats are shown as they come
+
+
+def test_rows_of_several_parts_keep_each_its_scale():
+    pixels = torch.randint(256, (9, 3, 2, 2), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    scales = [None, CENTRED, Scale.of([0.1, 0.2, 0.3], [0.5, 0.6, 0.7])]
+    parts = [Part(pixels, torch.arange(3 * k, 3 * k + 3), torch.zeros(3).long(), scale=s) for k, s in enumerate(scales)]
+    whole = Part(pixels, torch.arange(9), torch.zeros(9).long(), scale=shared_scale(parts))
+    alone = torch.cat([p.x() for p in parts])
+    some = torch.tensor([8, 0, 4])
+    assert torch.equal(whole.x(), alone) and torch.equal(whole.x(some), alone[some])
+    assert torch.equal(whole.take(some).x(), alone[some]) and torch.equal(whole.x(slice(2, 7)), alone[2:7])
+    assert shared_scale(parts[1:2] * 2) is CENTRED and shared_scale(parts[:1]) is None

@@ -73,7 +73,8 @@ def protocol(name: str | type[Protocol], **settings: Any) -> Protocol:
 def stream(name: str | type[StreamSpec], data: Any = "digits", seed: int = 0, **settings: Any) -> Stream:
     """A stream by name, or from a class of your own.
 
-    `data` is a data set's name, `(x, y)`, `(x, y, x_test, y_test)`, or a torch or Hugging Face data set.
+    `data` is a data set's name, `(x, y)`, `(x, y, x_test, y_test)`, or a torch or Hugging Face data set; for streams
+    that are cut from several, names separated by commas or a list of names and data sets.
 
     >>> stream("split", tasks=5).tasks[1].classes
     (2, 3)

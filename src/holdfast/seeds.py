@@ -29,6 +29,12 @@ def generator(seed: int, *names: str, **keys: int | str) -> torch.Generator:
     return torch.Generator().manual_seed(seed_for(seed, *names, **keys))
 
 
+def beside(rng: torch.Generator, name: str) -> torch.Generator:
+    """A generator for another purpose, seeded by its name and by the state of this one, which stays as it is."""
+    digest = hashlib.sha256(state_of(rng)).hexdigest()
+    return generator(0, name, beside=digest)
+
+
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
     """Run code that draws from global generators (`nn.Linear`'s init, dropout, `np.random`) from a known seed."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 Scenario = Literal["class", "domain", "task"]
-Transform = Callable[[Tensor], Tensor]  # (n, *shape) pixels -> (n, *shape) pixels of the same dtype
+Transform = Callable[[Tensor], Tensor]  # (n, *stored shape) pixels -> (n, *shape) pixels, each row by itself
 
 CACHE_BYTES = 16 * 2**20  # a part may keep its own transformed pixels up to this size (MNIST's test set is 8 MB)
 
@@ -34,6 +35,46 @@ class DataSet:
         return tuple(self.x.shape[1:])
 
 
+class Augment(ABC):
+    """Random changes of images, drawn anew whenever a training batch shows them; the same whatever the dtype.
+
+    An image less `margin` pixels on every side is in all that can come of it, moved and perhaps mirrored but otherwise
+    as it was: so the audit finds augmented rows that a learner kept.
+    """
+
+    margin: int
+
+    @abstractmethod
+    def __call__(self, pixels: Tensor, rng: torch.Generator) -> Tensor:
+        """(n, C, H, W) -> the same shape, without work per example."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """How bytes v become what a network sees: (v/255 − mean) / deviation = v/divisor − offset, for each channel.
+
+    Floats are seen as they come.
+    """
+
+    divisor: Tensor  # (C,) float32, or (n, C) where each row has its own; one channel stands for all
+    offset: Tensor
+
+    @staticmethod
+    def of(mean: Sequence[float], deviation: Sequence[float]) -> Scale:
+        means, deviations = (torch.tensor(values, dtype=torch.float64) for values in (mean, deviation))
+        return Scale((255 * deviations).float(), (means / deviations).float())
+
+    def rows(self, index: Tensor | slice) -> Scale:
+        """What these rows have."""
+        return self if self.divisor.dim() == 1 else Scale(self.divisor[index], self.offset[index])
+
+    def to(self, device: torch.device) -> Scale:
+        return Scale(self.divisor.to(device), self.offset.to(device))
+
+
+CENTRED = Scale.of([0.5], [0.5])  # bytes become −1 to 1
+
+
 @dataclass(eq=False)
 class Part:
     """Some rows of a data set as one task shows them: train, validation or test.
@@ -42,22 +83,37 @@ class Part:
     for a cache of transformed pixels up to `CACHE_BYTES`.
     """
 
-    pixels: Tensor  # (N, *shape), uint8 or float32, shared
+    pixels: Tensor  # (N, *stored shape), uint8 or float32, shared
     rows: Tensor  # (n,) int64
     y: Tensor  # (n,) int64, class indices of the stream
-    transform: Transform | None = None
-    centred: bool = False  # bytes become −1 to 1 in place of 0 to 1
+    transform: Transform | None = None  # always the same for a row; may change its shape
+    augment: Augment | None = None  # of training batches alone; on transformed pixels, before they are scaled
+    scale: Scale | None = None  # none: bytes become 0 to 1
     _cache: Tensor | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one row as it is shown."""
+        return tuple(self._example.shape[1:])
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of transformed pixels."""
+        return self._example.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Of all rows transformed."""
+        return len(self) * self._example[0].nbytes
+
     def raw(self, index: Tensor | slice = slice(None)) -> Tensor:
         """Pixels as stored, transformed; cached when small."""
         if self._cache is not None:
             return _select(self._cache, index)
-        nbytes = len(self) * self.pixels[0].numel() * self.pixels.element_size()
-        if nbytes > CACHE_BYTES:
+        if self.nbytes > CACHE_BYTES:
             return self._cut(self.rows[index])
         with torch.inference_mode(False):  # whoever comes first may be scoring; who comes next may train on it
             self._cache = self._cut(self.rows)
@@ -68,21 +124,33 @@ class Part:
         return self._cut(self.rows[index])
 
     def x(self, index: Tensor | slice = slice(None)) -> Tensor:
-        """What a network sees: float32, bytes scaled to [0, 1] or [−1, 1]; a copy, which may be changed."""
+        """What a network sees: float32, bytes as `scale` says; a copy, which may be changed."""
         raw = self.raw(index)
-        return as_float(raw, self.centred) if raw.dtype == torch.uint8 else raw.clone()
+        return self.seen(raw, index) if raw.dtype == torch.uint8 else raw.clone()
+
+    def seen(self, raw: Tensor, index: Tensor | slice = slice(None)) -> Tensor:
+        """These of my rows, perhaps augmented, as a network sees them."""
+        return as_float(raw, None if self.scale is None else self.scale.rows(index))
 
     def take(self, index: Tensor) -> Part:
         """The part that has only these of my rows."""
-        return Part(self.pixels, self.rows[index], self.y[index], self.transform, self.centred)
+        scale = None if self.scale is None else self.scale.rows(index)
+        return replace(self, rows=self.rows[index], y=self.y[index], scale=scale, _cache=None)
 
-    def to(self, device: torch.device, moved: dict[int, Tensor]) -> Part:
-        """A copy on `device`; `moved` remembers shared pixels, so that they are moved once."""
+    def to(self, device: torch.device, moved: dict[int, Any]) -> Part:
+        """A copy on `device`; `moved` remembers shared pixels and scales, so that they are moved once."""
         if self.pixels.device == device:
             return self
-        if id(self.pixels) not in moved:
-            moved[id(self.pixels)] = self.pixels.to(device)
-        return Part(moved[id(self.pixels)], self.rows.to(device), self.y.to(device), self.transform, self.centred)
+        for shared in (self.pixels, self.scale):
+            if shared is not None and id(shared) not in moved:
+                moved[id(shared)] = shared.to(device)
+        pixels, scale = moved[id(self.pixels)], None if self.scale is None else moved[id(self.scale)]
+        return replace(self, pixels=pixels, rows=self.rows.to(device), y=self.y.to(device), scale=scale, _cache=None)
+
+    @cached_property
+    def _example(self) -> Tensor:
+        """A row of the data set as the task shows it."""
+        return self.pixels[:1] if self.transform is None else self.transform(self.pixels[:1])
 
     def _cut(self, rows: Tensor) -> Tensor:
         pixels = self.pixels.index_select(0, rows)
@@ -96,10 +164,29 @@ def _select(table: Tensor, index: Tensor | slice) -> Tensor:
     return table.index_select(0, torch.arange(len(table), device=table.device)[index])
 
 
-def as_float(raw: Tensor, centred: bool = False) -> Tensor:
+def as_float(raw: Tensor, scale: Scale | None = None) -> Tensor:
+    """Bytes as a network sees them; floats are left as they are."""
     if raw.dtype != torch.uint8:
         return raw
-    return raw.float().div_(127.5).sub_(1) if centred else raw.float().div_(255)
+    if scale is None:
+        return raw.float().div_(255)
+    wide = (*scale.divisor.shape, *[1] * (raw.dim() - 2))  # per channel, for all pixels
+    return raw.float().div_(scale.divisor.view(wide)).sub_(scale.offset.view(wide))
+
+
+def shared_scale(parts: Sequence[Part]) -> Scale | None:
+    """The scale of the rows of these parts, one part after the other."""
+    scales = [part.scale for part in parts]
+    if all(scale is scales[0] for scale in scales):
+        return scales[0]
+    plain = Scale.of([0.0], [1.0]).to(parts[0].y.device)
+    each = [scale or plain for scale in scales]
+    channels = max(scale.divisor.shape[-1] for scale in each)
+    tables = [
+        torch.cat([getattr(scale, name).expand(len(part), channels) for scale, part in zip(each, parts, strict=True)])
+        for name in ("divisor", "offset")
+    ]
+    return Scale(*tables)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +262,7 @@ class Stream:
         return _fixed(self.reseed, seed)
 
     def to(self, device: torch.device) -> Stream:
-        moved: dict[int, Tensor] = {}
+        moved: dict[int, Any] = {}
         tasks = tuple(
             replace(
                 task,

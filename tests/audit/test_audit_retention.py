@@ -8,9 +8,11 @@ import pytest
 import torch
 from torch import nn
 
+import holdfast as hf
 from holdfast.audit import Retention
 from holdfast.engine import Net
-from holdfast.types import Part
+from holdfast.streams._images import CropFlip
+from holdfast.types import CENTRED, Part, Scale
 
 SHAPES = pytest.mark.parametrize("shape", [(1, 4, 4), (3, 4, 5), (16,)])
 SOME = torch.tensor([2, 3, 7, 11])
@@ -34,6 +36,7 @@ FORMS = {
     "halved": (lambda p: p.x(SOME).half(), 2),
     "with labels": (lambda p: torch.cat([p.x(SOME).flatten(1), torch.ones(4, 1)], 1), 4),
     "a byte string": (lambda p: p.x(SOME).numpy().tobytes(), 4),
+    "a slice of a longer one": (lambda p: torch.cat([torch.rand(1), p.x(SOME).flatten()])[1:], 4),
     "among others": (lambda p: torch.cat([torch.rand(5, *p.pixels.shape[1:]), p.x(SOME)]), 4),
 }
 
@@ -47,7 +50,7 @@ def scanner(*parts):
 
 @pytest.mark.parametrize("form", ["floats", "bytes", "halved"])
 def test_rows_are_found_where_pixels_begin_at_minus_1(form, part, keeper):
-    past = replace(part(12, (3, 4, 5)), centred=True)
+    past = replace(part(12, (3, 4, 5)), scale=CENTRED)
     kept, size = FORMS[form]
     assert scanner(past).scan(keeper(kept(past))) == (4, 4 * 60 * size)
 
@@ -115,3 +118,57 @@ def test_things_that_are_no_numbers_do_not_stop_the_scan(part, keeper):
     odd += [np.zeros((1, 16), dtype=np.longdouble), np.zeros((1, 16), dtype="M8[s]")]
     assert scanner(past).scan(keeper(odd)) == (0, 0)
     assert scanner(past).scan(keeper([*odd, past.x(SOME)]))[0] == 4
+
+
+# Augmented rows
+
+AUGMENT = CropFlip(2)
+FORMS_OF_IMAGES = {
+    "bytes": lambda p, shown: shown,
+    "floats": lambda p, shown: p.seen(shown),
+    "halved": lambda p, shown: p.seen(shown).half(),
+    "flattened": lambda p, shown: p.seen(shown).flatten(1),
+    "with labels": lambda p, shown: torch.cat([p.seen(shown).flatten(1), torch.ones(len(shown), 1)], 1),
+    "arrays": lambda p, shown: p.seen(shown).numpy(),
+}
+
+
+@pytest.mark.parametrize("scale", [None, CENTRED, Scale.of([0.3, 0.4, 0.5], [0.2, 0.3, 0.4])])
+@pytest.mark.parametrize("form", FORMS_OF_IMAGES)
+def test_augmented_rows_are_found_wherever_they_were_moved(form, scale, part, keeper):
+    past, new = (replace(part(40, (3, 8, 9), seed=s), augment=AUGMENT, scale=scale) for s in (0, 1))
+    rng = torch.Generator().manual_seed(0)
+    scan, make = scanner(past), FORMS_OF_IMAGES[form]
+    assert scan.scan(keeper(make(past, AUGMENT(past.raw(), rng))))[0] == 40
+    assert scan.scan(keeper(make(past, past.raw())))[0] == 40
+    assert scan.scan(keeper(make(new, AUGMENT(new.raw(), rng)))) == (0, 0)
+
+
+def test_a_row_counts_once_however_often_it_was_augmented(part, keeper):
+    past, rng = replace(part(12, (3, 8, 8)), augment=AUGMENT), torch.Generator().manual_seed(0)
+    shown = torch.cat([AUGMENT(past.raw(SOME), rng) for _ in range(5)] + [past.raw(SOME)])
+    assert scanner(past).scan(keeper(shown)) == (4, 6 * 4 * 3 * 64)
+
+
+def test_a_middle_of_one_colour_is_no_proof(part, keeper):
+    past = part(12, (1, 8, 8))
+    past.pixels[:6, :, 2:-2, 2:-2] = 0
+    scan = scanner(replace(past, augment=AUGMENT))
+    assert scan.scan(keeper(torch.zeros(100, 64))) == (0, 0)
+    assert scan.scan(keeper(past.x()))[0] == 12  # whole rows are
+
+
+def test_rows_that_were_not_augmented_are_found_only_as_they_were(part, keeper):
+    past = part(12, (3, 8, 8))
+    moved = AUGMENT(past.raw(), torch.Generator().manual_seed(0))
+    assert 0 < scanner(replace(past, augment=AUGMENT)).scan(keeper(moved))[0] == 12
+    assert scanner(past).scan(keeper(moved))[0] < 3
+
+
+@pytest.mark.parametrize("scale", ["unit", "task"])
+def test_an_episodic_memory_of_augmented_rows_is_old_data(scale):
+    """The reservoir holds rows as batches showed them: cropped, mirrored and scaled."""
+    stream = hf.stream("split", data="synth", tasks=3, examples=60, augment=True, scale=scale, scenario="task")
+    line = hf.run(hf.method("er", memories=30), stream).card["no_old_data"]
+    assert line["value"] == 30 and not line["met"]
+    assert hf.run("finetune", stream).card["no_old_data"]["met"]

@@ -14,6 +14,7 @@ from holdfast.checks import learner as checks
 from holdfast.methods import methods
 from holdfast.methods.base import Learner
 from holdfast.streams import streams
+from holdfast.types import Augment
 
 
 @pytest.mark.parametrize("name", methods.names())
@@ -127,3 +128,35 @@ def test_a_kept_lease_is_useless_and_cannot_be_saved():
     checks.check_lease_ends_with_the_task(HiddenStore())
     with pytest.raises(TypeError, match="Lease"):
         check_learner(HiddenStore)
+
+
+@dataclass(frozen=True)
+class Wild(Augment):
+    """Moves images by as much as it likes."""
+
+    margin: int = 1
+
+    def __call__(self, pixels, rng):
+        return pixels.roll(int(torch.randint(2, 5, (), generator=rng)), -1)
+
+
+def test_a_stream_that_augments_what_it_must_not_is_caught():
+    stream = hf.stream("split", tasks=2, val=0.2, augment=True)
+    first, second = stream.tasks
+    augment = second.train.augment
+
+    def with_second(**parts):
+        made = dataclasses.replace(stream, tasks=(first, dataclasses.replace(second, **parts)))
+        return dataclasses.replace(made, reseed=lambda seed: made)
+
+    check_stream(with_second())
+    for name in ("val", "test"):
+        part = dataclasses.replace(getattr(second, name), augment=augment)
+        with pytest.raises(AssertionError, match="task 1 augments validation or test rows"):
+            check_stream(with_second(**{name: part}))
+    for wrong, complaint in [
+        (Wild(), "lack their middle, which is all but a margin of 1"),
+        (Wild(4), "leaves nothing"),
+    ]:
+        with pytest.raises(AssertionError, match=complaint):
+            check_stream(with_second(train=dataclasses.replace(second.train, augment=wrong)))

@@ -58,7 +58,7 @@ def test_record_has_the_keys_other_programs_rely_on(holdfast, here):
     assert [task["n_train"] for task in record["tasks"]] == [20, 20]
     assert len(record["R"]) == 2 and len(record["baseline"]) == 2
     assert record["resources"].keys() >= {"bytes", "flops", "train_seconds", "eval_seconds"}
-    assert record["curves"][0].keys() == {"after_task", "step", "task", "accuracy", "loss"}
+    assert record["curves"][0].keys() == {"after_task", "step", "task", "accuracy", "loss", "entropy", "calibration"}
 
 
 def test_every_option_reaches_the_record(holdfast, here):

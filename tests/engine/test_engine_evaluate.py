@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from holdfast.engine import Shuffled, evaluate, score, score_together
-from holdfast.types import Part
+from holdfast.types import CENTRED, Part, Scale
 
 
 def parts(floats: bool) -> list[Part]:
@@ -38,6 +40,17 @@ def test_each_part_scores_as_it_does_alone(floats, kept, monkeypatch):
         alone = score(predict, part, None, None)
         assert found.accuracy == alone.accuracy and found.loss == pytest.approx(alone.loss, rel=1e-6)
         np.testing.assert_array_equal(found.predicted, alone.predicted)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_each_part_keeps_its_scale(kept, monkeypatch):
+    if not kept:
+        monkeypatch.setattr(evaluate, "TABLE_BYTES", 100)
+    scales = [None, CENTRED, Scale.of([0.2, 0.7], [0.3, 2.0]), CENTRED]
+    mine = [replace(part, scale=scale) for part, scale in zip(parts(floats=False), scales, strict=True)]
+    rows = Shuffled(mine, torch.Generator().manual_seed(1))
+    for part, place in zip(mine, rows.places, strict=True):
+        assert torch.equal(rows.x(slice(None))[place], part.x())
 
 
 def test_what_predict_does_to_its_inputs_stays_with_it():

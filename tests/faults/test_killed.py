@@ -1,5 +1,6 @@
 """kill -9 at any moment: the same command goes on and ends bit for bit as the undisturbed one."""
 
+import json
 import multiprocessing
 import os
 import random
@@ -29,6 +30,27 @@ def test_a_run_killed_at_random_moments_ends_as_undisturbed(holdfast, compare, c
     assert contents(out) == undisturbed
     leftovers = [p for p in out.rglob("*") if p.name.startswith(".") or "checkpoint" in p.name]
     assert leftovers == []
+
+
+ASSORTED = (
+    "compare er,ewc --stream assorted --data digits,synth-shapes --tasks 5 --set stream.per_class=6,0,4 "
+    "--set stream.augment=yes --set stream.scale=task --epochs 2 --checkpoint-every 3 --jobs 2"
+)
+
+
+def test_so_does_one_on_several_data_sets_augmented_and_scaled(holdfast, contents, tmp_path):
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    assert holdfast(f"{ASSORTED} --out {whole}").wait() == 0
+    dice, kills, code = random.Random(1), 0, -9
+    while code == -9:
+        code = holdfast(f"{ASSORTED} --out {out}").kill_after(dice.uniform(0.2, 0.6 + 0.3 * kills))
+        kills += code == -9
+    assert code == 0 and kills >= 1
+    assert contents(out) == contents(whole) and len(contents(out)) == 2
+    experiment = json.loads((out / "experiment.json").read_text())
+    stream = hf.stream("assorted", data="digits,synth-shapes")
+    assert {run["data"] for run in experiment["runs"]} == {stream.fingerprint}
+    assert {run["stream"]["data"] for run in experiment["runs"]} == {"digits,synth-shapes"}
 
 
 def test_a_run_killed_whenever_it_saves_a_state(holdfast, compare, contents, undisturbed, tmp_path):

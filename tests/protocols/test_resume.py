@@ -13,6 +13,7 @@ from torch import nn
 
 import holdfast as hf
 from holdfast.checks.learner import _equal as equal
+from holdfast.data import data_folder
 from holdfast.engine import Checkpoint, Net
 from holdfast.methods import Learner, methods
 from holdfast.protocols import Session
@@ -106,6 +107,37 @@ def test_so_does_every_kind_of_run(case, every, stream, tmp_path):
     pieced, pieces = in_pieces(make, stream, tmp_path, every, **CASES[case])
     assert pieces >= 2
     assert same(show(make(), stream, **CASES[case]), pieced)
+
+
+@pytest.mark.parametrize("every", [1, 4, None])
+@pytest.mark.parametrize("protocol", [hf.protocol("online"), hf.protocol("epochs", epochs=3)])
+@pytest.mark.parametrize("method", ["er", "joint"])
+def test_augmented_batches_go_on_as_they_would_have_been(method, protocol, every, tmp_path):
+    words = {"examples": 35, "test_examples": 15, "scenario": "task", "augment": True, "scale": "task"}
+    images = hf.stream("split", tasks=3, sizes=(2, 2, 2), **words)
+    plain = hf.stream("split", tasks=3, sizes=(2, 2, 2), **{**words, "augment": False})
+    make = lambda: hf.method(method)  # noqa: E731
+    pieced, pieces = in_pieces(make, images, tmp_path, every, protocol=protocol)
+    whole = show(make(), images, protocol=protocol)
+    assert pieces >= 2 and same(whole, pieced)
+    assert show(make(), plain, protocol=protocol).measured.curves != whole.measured.curves
+
+
+@pytest.mark.parametrize(
+    "data",
+    ["digits,synth", pytest.param("digits,synth,mnist,cifar-10,svhn", marks=pytest.mark.data)],
+)
+@pytest.mark.parametrize("protocol", [hf.protocol("online"), hf.protocol("epochs", epochs=2, batch=30)])
+def test_so_do_five_tasks_from_several_data_sets(data, protocol, tmp_path):
+    """At 32×32 RGB, augmented, each task with a scale of its own."""
+    if missing := [name for name in data.split(",")[2:] if not (data_folder() / name).is_dir()]:
+        pytest.skip(f"HOLDFAST_DATA does not have {', '.join(missing)}")
+    words = {"tasks": 5, "per_class": (4, 1, 3), "labels": "random", "augment": True, "scale": "task"}
+    several = hf.stream("assorted", data=data, **words)
+    make = lambda: hf.method("er", memories=20)  # noqa: E731
+    pieced, pieces = in_pieces(make, several, tmp_path, every=3, protocol=protocol)
+    assert pieces >= 10 and same(show(make(), several, protocol=protocol), pieced)
+    assert several.info.shape == (3, 32, 32) and pieced.measured.old_rows[-1][0] == 20
 
 
 @dataclass

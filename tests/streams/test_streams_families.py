@@ -372,7 +372,7 @@ def test_twenty_permuted_mnist_tasks_stay_under_one_and_a_half_gigabytes():
 
 @pytest.mark.parametrize("family", ["split", "permuted", "rotated", "slt"])
 def test_centred_pixels_go_from_minus_1_to_1_and_are_otherwise_the_same(family):
-    plain, centred = (hf.stream(family, seed=1, centred=flag, val=0.1).tasks[1] for flag in (False, True))
+    plain, centred = (hf.stream(family, seed=1, scale=scale, val=0.1).tasks[1] for scale in ("unit", "centred"))
     for name in ("train", "val", "test"):
         mine, other = getattr(plain, name), getattr(centred, name)
         torch.testing.assert_close(other.x(), 2 * mine.x() - 1)
@@ -384,6 +384,6 @@ def test_centred_pixels_go_from_minus_1_to_1_and_are_otherwise_the_same(family):
 
 
 def test_all_tasks_at_once_are_centred_too():
-    tasks = hf.stream("permuted", tasks=2, centred=True).tasks
+    tasks = hf.stream("permuted", tasks=2, scale="centred").tasks
     whole, _, _ = joined(tasks)
     torch.testing.assert_close(whole.x(), torch.cat([task.train.x() for task in tasks]))

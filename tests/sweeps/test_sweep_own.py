@@ -94,7 +94,7 @@ def test_settings_are_those_of_ours_and_its_own():
     record = hf.run("finetune", cut, protocol=made)
     assert record.settings["protocol.much"] == {"value": 3, "chosen_by": "given"}
     assert record.settings["stream.swapped"] == {"value": True, "chosen_by": "given"}
-    assert record.settings["stream.centred"] == {"value": False, "chosen_by": "default"}
+    assert record.settings["stream.scale"] == {"value": "unit", "chosen_by": "default"}
     assert hf.method(Leash, strength="0.5").strength == 0.5
 
 

@@ -3,13 +3,14 @@
 import errno
 import json
 import os
+import pickle
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ import torch
 from torch import nn
 
 import holdfast as hf
+from holdfast.data import data_folder
 from holdfast.errors import NotKept, RunFailed
 from holdfast.protocols import Progress
 from holdfast.sweeps import Event, Failure, execute, on_ray
-from holdfast.sweeps.on_node import Mailbox
+from holdfast.sweeps.on_node import Mailbox, recipe
 from holdfast.sweeps.on_ray import _Cluster, execute_on_ray
 from holdfast.sweeps.store import to_json
 from holdfast.types import Record
@@ -62,6 +64,16 @@ class Killed(Logged):
 
     def halfway(self):
         if self.always or len(tasks(self.log)) == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class KilledOnce(Logged):
+    """Its process is killed in the middle of the second task, and not when it goes on from there."""
+
+    def halfway(self):
+        mark = Path(f"{self.log}.killed")
+        if not mark.exists():
+            mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -213,6 +225,33 @@ def test_a_killed_worker_costs_its_cell_the_unfinished_task_and_own_code_travels
     )  # what Ray left is what the other executor reads
     assert all(map(same, kept, undisturbed))
     assert [p.parent.name for p in tmp_path.glob("out/cells/*/checkpoint")] == [cells[1].name]
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize(
+    "data",
+    ["digits,synth-shapes", pytest.param("digits,synth,mnist,cifar-10,svhn", marks=pytest.mark.data)],
+)
+@pytest.mark.parametrize("protocol", [hf.protocol("online"), hf.protocol("epochs", epochs=2)])
+def test_several_data_sets_go_to_the_nodes_by_their_names(data, protocol, cluster, cell, tmp_path):
+    """Five tasks, augmented and each with its own scale; the worker is killed in the second."""
+    if missing := [name for name in data.split(",")[2:] if not (data_folder() / name).is_dir()]:
+        pytest.skip(f"HOLDFAST_DATA does not have {', '.join(missing)}")
+    words = {"tasks": 5, "per_class": (4, 0, 3), "augment": True, "scale": "task"}
+    stream = hf.stream("assorted", data=data, **words)
+    assert recipe(stream).given == data and len(pickle.dumps(recipe(stream))) < 10_000
+    cells = [cell(method, stream=stream, protocol=protocol) for method in (KilledOnce(str(tmp_path / "log")), "er")]
+    events: list[Event] = []
+    found = execute_on_ray(cells, tmp_path / "out", "ray", watch=events.append, checkpoint_every=2)
+    assert notes(events, 0) == [LOST, "goes on in task 1 after step 2, where it was interrupted"]
+    assert all(map(same, found, execute(cells, jobs=1)))
+
+
+def test_a_node_whose_data_sets_differ_says_which():
+    stream = hf.stream("assorted", data="digits,synth-shapes")
+    sent = replace(recipe(stream), fingerprint="0" * 64)
+    with pytest.raises(hf.BadInput, match="data set 'digits,synth-shapes' of that node differs from the one here"):
+        sent.cut()
 
 
 @pytest.mark.ray

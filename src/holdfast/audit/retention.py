@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,26 +14,29 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from holdfast.audit.footprint import reachable
-from holdfast.types import Part, as_float
+from holdfast.types import Part
 
 _CHUNK = 4096
 BESIDE = 4  # columns that may stand beside a row: its label, its task
+_NOBODY = -(2**63)  # no hash of a row but once in 2^64
 
 
 class Retention:
     """Remembers hashes of the rows that past tasks leased, and looks for them in what a learner keeps.
 
     Rows are matched bit for bit: as stored (bytes), as the learner saw them (floats), or halved in precision; in
-    tensors, arrays and byte strings; shaped, flat, transposed or with a label beside them. Rows that a learner
-    altered otherwise, compressed, or keeps as Python numbers are not found: the count is a lower bound.
+    tensors, arrays and byte strings; shaped, flat, transposed or with a label beside them. Of images that were
+    augmented, the middle that every augmented copy has is looked for at all places of what is kept, also mirrored; a
+    middle of one colour is not. Rows that a learner altered otherwise, compressed, or keeps as Python numbers are not
+    found: the count is a lower bound.
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        self.width = math.prod(shape)
+        self.shape, self.width = shape, math.prod(shape)
         self._past: list[Part] = []
-        self._hashed = 0  # how many parts are in `_known`
-        self._known = torch.zeros(0, dtype=torch.int64)  # sorted hashes of past rows, in all their forms
-        self._row_of = torch.zeros(0, dtype=torch.int64)  # for each the hash of the row as stored, its identity
+        self._hashed = 0  # how many parts are in the indices
+        self._rows = _Index()  # past rows, in all their forms
+        self._middles: defaultdict[int, _Index] = defaultdict(_Index)  # of augmented images, by the margin around them
 
     def remember(self, *parts: Part) -> None:
         """A task is over: its rows are past rows from now on. They are hashed when first needed."""
@@ -44,33 +49,77 @@ class Retention:
         for table, again in _tables(thing, self.width) if self._past else ():
             if table.dtype.itemsize == 1 and table.is_floating_point():
                 table = table.float()
-            if all(part.pixels.dtype == torch.uint8 and not part.centred for part in self._past):
+            if all(part.dtype == torch.uint8 and part.scale is None for part in self._past):
                 table = table[(table >= 0).all(1)]  # weights are not hashed
             if not len(table):
                 continue
             self._hash_past()
-            hashes = _hash(table)
-            place = torch.searchsorted(self._known, hashes).clamp_(max=len(self._known) - 1)
-            hit = self._known[place] == hashes
-            rows = self._row_of[place[hit]]
+            whose = self._rows.find(_hash(table))
+            for margin, middles in self._middles.items():
+                rest = whose == _NOBODY
+                whose[rest] = self._find_middles(table[rest], margin, middles)
+            kept = whose[whose != _NOBODY]
             if again:  # the part of it that a view shows is counted
-                rows = rows[~torch.isin(rows, torch.cat(found))] if found else rows
-            found.append(rows)
-            size += len(rows) * self.width * table.element_size()
+                kept = kept[~torch.isin(kept, torch.cat(found))] if found else kept
+            found.append(kept)
+            size += len(kept) * self.width * table.element_size()
         return (len(torch.cat(found).unique()) if found else 0), size
 
+    def _find_middles(self, table: Tensor, margin: int, middles: _Index) -> Tensor:
+        """(n,) whose middle each row of a table has, wherever it lies in it."""
+        images, whose = table.reshape(-1, *self.shape), torch.full((len(table),), _NOBODY)
+        height, width = self.shape[1] - 2 * margin, self.shape[2] - 2 * margin
+        for down, right in product(range(2 * margin + 1), repeat=2):
+            window = images[:, :, down : down + height, right : right + width].flatten(1)
+            found = middles.find(_hash(window))
+            whose = torch.where(found == _NOBODY, whose, found)
+        return whose
+
     def _hash_past(self) -> None:
-        new, rows = [self._known], [self._row_of]
         for part in self._past[self._hashed :]:
             for start in range(0, len(part), _CHUNK):
-                raw = part.raw(slice(start, start + _CHUNK)).cpu()
-                stored = _hash(raw.flatten(1))
-                seen = as_float(raw, part.centred).flatten(1)
-                new += [stored, _hash(seen), _hash(seen.half()), _hash(seen.bfloat16())]
-                rows += [stored] * 4
+                chunk = slice(start, start + _CHUNK)
+                raw = part.raw(chunk)
+                seen = part.seen(raw, chunk).cpu()
+                raw = raw.cpu()
+                forms, stored = (raw, seen, seen.half(), seen.bfloat16()), _hash(raw.flatten(1))
+                self._rows.add(stored, *(_hash(form.flatten(1)) for form in forms))
+                if part.augment is not None:
+                    self._hash_middles(forms, stored, part.augment.margin)
         self._hashed = len(self._past)
-        self._known, order = torch.cat(new).sort()
-        self._row_of = torch.cat(rows)[order]
+
+    def _hash_middles(self, forms: Sequence[Tensor], stored: Tensor, margin: int) -> None:
+        _, height, width = self.shape
+        forms = [form[:, :, margin : height - margin, margin : width - margin] for form in forms]
+        flat = forms[0].flatten(1)
+        telling = (flat != flat[:, :1]).any(1)  # one of a single colour is in many an image, and in empty tables
+        for form in forms:
+            mine = form[telling]
+            both = mine.flatten(1), mine.flip(-1).flatten(1)
+            self._middles[margin].add(stored[telling], *map(_hash, both))
+
+
+class _Index:
+    """Hashes, and whose they are."""
+
+    def __init__(self) -> None:
+        self._new: list[tuple[Tensor, Tensor]] = []
+        self._hashes = self._whose = torch.zeros(0, dtype=torch.int64)
+
+    def add(self, whose: Tensor, *hashes: Tensor) -> None:
+        """Several hashes of each row; a row is known by the hash of what is stored."""
+        self._new += [(each, whose) for each in hashes]
+
+    def find(self, hashes: Tensor) -> Tensor:
+        """(n,) whose each of these is, or `_NOBODY`."""
+        if self._new:
+            new, whose = (torch.cat(column) for column in zip((self._hashes, self._whose), *self._new, strict=True))
+            self._hashes, order = new.sort()
+            self._whose, self._new = whose[order], []
+        if not len(self._hashes):
+            return torch.full_like(hashes, _NOBODY)
+        place = torch.searchsorted(self._hashes, hashes).clamp_(max=len(self._hashes) - 1)
+        return self._whose[place].where(self._hashes[place] == hashes, torch.tensor(_NOBODY))
 
 
 def _tables(thing: Any, width: int) -> Iterator[tuple[Tensor, bool]]:
@@ -128,6 +177,7 @@ def _hash(rows: Tensor) -> Tensor:
     if rows.shape[1] % 2:
         rows = F.pad(rows, (0, 1))
     bits = rows.float() if rows.is_floating_point() else rows.to(torch.int32)
-    words = bits.contiguous().view(torch.int64)
+    bits = bits.contiguous()
+    words = (bits.clone() if bits.storage_offset() % 2 else bits).view(torch.int64)  # a slice may begin within a word
     form = torch.randint(-(2**62), 2**62, (words.shape[1],), generator=torch.Generator().manual_seed(17))
     return torch.cat([(chunk * form).sum(1) for chunk in words.split(_CHUNK)])

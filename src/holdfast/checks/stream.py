@@ -7,7 +7,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from holdfast.types import Part, Stream
+from holdfast.types import Part, Stream, Task
 
 
 def check_stream(stream: Stream) -> None:
@@ -35,9 +35,28 @@ def check_stream(stream: Stream) -> None:
             shape = tuple(x.shape[1:])
             _require(shape == info.shape, f"{name}: examples have shape {shape}, not {info.shape}")
             _require(x.dtype == torch.float32, f"{name}: examples are {x.dtype}, not float32")
+        _check_augmented(name, task)
     for kept, trained in product(stream.tasks, stream.tasks):
         shared = torch.isin(_places(kept.val), _places(trained.train)).any()
         _require(not bool(shared), f"a validation row of task {kept.t} is a training row of task {trained.t}")
+
+
+def _check_augmented(name: str, task: Task) -> None:
+    """Only training rows are, and less than the margin says: the audit finds them by their middle."""
+    _require(task.val.augment is None and task.test.augment is None, f"{name} augments validation or test rows")
+    augment = task.train.augment
+    if augment is None:
+        return
+    image = task.train.raw(torch.arange(1))
+    m, (height, width) = augment.margin, image.shape[2:]
+    middle = image[:, :, m : height - m, m : width - m]
+    _require(middle.numel() > 0, f"{name}: a margin of {m} leaves nothing of images of {height}×{width}")
+    shown = augment(image.expand(20, -1, -1, -1), torch.Generator().manual_seed(0))
+    found = torch.zeros(len(shown), dtype=torch.bool)
+    for down, right in product(range(2 * m + 1), repeat=2):
+        window = shown[:, :, down : down + height - 2 * m, right : right + width - 2 * m]
+        found |= (window == middle).flatten(1).all(1) | (window == middle.flip(-1)).flatten(1).all(1)
+    _require(bool(found.all()), f"{name}: augmented images lack their middle, which is all but a margin of {m}")
 
 
 def _places(part: Part) -> Tensor:

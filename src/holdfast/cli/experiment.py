@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from holdfast.data import as_dataset
 from holdfast.errors import BadInput, unknown
 from holdfast.methods import Learner, methods
 from holdfast.nets import nets
 from holdfast.protocols import Passing, Protocol, name_of, protocols
 from holdfast.settings import Count, Shelf, Threads, Whole, faults_in, fit, hints, make
-from holdfast.streams import BESIDES, StreamSpec, streams
+from holdfast.streams import BESIDES, StreamSpec, as_datasets, streams
 from holdfast.sweeps import Cell, NetLike, own
 from holdfast.sweeps.cell import pick_device
 from holdfast.types import Stream
@@ -206,7 +205,7 @@ def _streams(asked: Asked, given: Given, seed: int, faults: list[str]) -> list[S
         for scenario in ([{"scenario": word} for word in scenarios] or [{}])
     ]
     with collected(faults):
-        as_dataset(asked.data, seed)
+        as_datasets(asked.data, seed)
         for spec in specs:
             if spec is not None:
                 name = name_of(spec)

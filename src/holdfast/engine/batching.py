@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from holdfast.types import Batch, Part, as_float
+from holdfast.seeds import beside
+from holdfast.types import Batch, Part
 
 BLOCK_ROWS = 4096  # rows gathered and transformed together; batches are slices of a block
 
@@ -15,7 +16,11 @@ BLOCK_ROWS = 4096  # rows gathered and transformed together; batches are slices 
 def batches(
     part: Part, size: int, rng: torch.Generator, task: int | Tensor | None, kept: Tensor | None = None
 ) -> Iterator[Batch]:
-    """One pass over a part in random order. `task` may be one index per row of the part; `kept` limits the rows."""
+    """One pass over a part in random order. `task` may be one index per row of the part; `kept` limits the rows.
+
+    Augmentation has random numbers of its own, other ones for each pass, so that the order is the same without it.
+    """
+    dice = beside(rng, "augmentation") if part.augment is not None else rng
     n = len(part) if kept is None else len(kept)
     order = torch.randperm(n, generator=rng)
     if kept is not None:
@@ -26,4 +31,5 @@ def batches(
         tasks = task[block] if isinstance(task, Tensor) else None
         for i in range(0, len(block), size):
             stop = i + size
-            yield Batch(as_float(raw[i:stop], part.centred), y[i:stop], task if tasks is None else tasks[i:stop])
+            mine = raw[i:stop] if part.augment is None else part.augment(raw[i:stop], dice)
+            yield Batch(part.seen(mine, block[i:stop]), y[i:stop], task if tasks is None else tasks[i:stop])

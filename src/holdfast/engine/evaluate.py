@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from holdfast.engine.gradients import restrict
-from holdfast.types import Part, as_float
+from holdfast.types import Part, as_float, shared_scale
 
 CHUNK_ROWS = 1000
 BINS = 15  # of confidence, for the calibration error
@@ -71,6 +71,8 @@ class Shuffled:
         self._order = torch.randperm(sum(self.sizes), generator=rng).to(device)  # per place its row
         self.places = self._order.argsort().split(self.sizes)  # per part where its rows are
         self.y = torch.cat([part.y for part in parts])[self._order]
+        scale = shared_scale(parts)
+        self._scale = None if scale is None else scale.rows(self._order)
         self._table = self._made() if self._bytes() <= TABLE_BYTES else None
 
     def __len__(self) -> int:
@@ -79,11 +81,11 @@ class Shuffled:
     def x(self, chunk: slice) -> Tensor:
         """What a network sees of these places; a copy, which may be changed."""
         raw = self._table[chunk] if self._table is not None else self._gathered(self._order[chunk])
-        return as_float(raw, self.parts[0].centred) if raw.dtype == torch.uint8 else raw.clone()
+        scale = None if self._scale is None else self._scale.rows(chunk)
+        return as_float(raw, scale) if raw.dtype == torch.uint8 else raw.clone()
 
     def _bytes(self) -> int:
-        row = self.parts[0].pixels[0]
-        return len(self) * row.numel() * row.element_size()
+        return sum(part.nbytes for part in self.parts)
 
     def _made(self) -> Tensor:
         table = torch.cat([part.cut() for part in self.parts])

@@ -98,7 +98,7 @@ def entry(
     """One model on one task of a data set; `training`: the protocol's settings beside the model's own."""
     shown: dict[str, Any] = {"data": data, "parts": slt, "val": VAL, "permute": permute}
     if data != "mnist":  # as in the authors' code
-        shown |= {"val": 0.0, "centred": True}
+        shown |= {"val": 0.0, "scale": "centred"}
     small: dict[str, Any] = {}
     shape = dict(model.shape)
     if scale == "smoke":

@@ -19,7 +19,7 @@ from holdfast.methods import Learner
 from holdfast.protocols._slips import slips_at_start
 from holdfast.protocols.showing import CHECK_EVERY, Clock, Showing
 from holdfast.seeds import dice, generator, set_dice
-from holdfast.types import Part, Stream, Task
+from holdfast.types import Part, Stream, Task, shared_scale
 
 TABLES = ("predictions", "uncertainties")  # what is measured of every row
 ENTROPY_ROWS = 500  # of a new task, to measure how confident predictions on it are before it is learned
@@ -407,8 +407,10 @@ def joined(tasks: Sequence[Task]) -> tuple[Part, Part, Tensor]:
 
 def _joined(parts: list[Part]) -> Part:
     """The rows of several parts as one; transformed pixels are copied only where tasks have transforms."""
-    y, centred = torch.cat([p.y for p in parts]), parts[0].centred
+    y, augment, scale = torch.cat([p.y for p in parts]), parts[0].augment, shared_scale(parts)
+    if any(p.augment != augment for p in parts):
+        raise RunFailed("the tasks of this stream are augmented in different ways, and cannot be shown at once")
     if all(p.transform is None and p.pixels is parts[0].pixels for p in parts):
-        return Part(parts[0].pixels, torch.cat([p.rows for p in parts]), y, centred=centred)
+        return Part(parts[0].pixels, torch.cat([p.rows for p in parts]), y, augment=augment, scale=scale)
     pixels = torch.cat([p.raw() for p in parts])
-    return Part(pixels, torch.arange(len(pixels), device=pixels.device), y, centred=centred)
+    return Part(pixels, torch.arange(len(pixels), device=pixels.device), y, augment=augment, scale=scale)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,7 +16,8 @@ from holdfast.data import as_dataset
 from holdfast.errors import BadInput
 from holdfast.seeds import generator
 from holdfast.settings import Count, Fraction, Whole, expected, fits, provenance, settings_of
-from holdfast.types import DataSet, Part, Scenario, Stream, StreamInfo, Task, Transform
+from holdfast.streams._images import CropFlip, scale_of
+from holdfast.types import CENTRED, DataSet, Part, Scenario, Stream, StreamInfo, Task, Transform
 
 BESIDES = {"data": str, "seed": Whole}  # what can be said of a stream besides the settings of its recipe
 
@@ -29,7 +31,10 @@ class StreamSpec(ABC):
     test_examples: Count | None = None  # test rows per task; none: all there are
     val: Fraction = 0.0  # share of each class's training rows kept apart for validation, in all tasks
     scenario: Scenario | None = None  # class, domain or task; none: the stream's own default
-    centred: bool = False  # pixels from −1 to 1 in place of 0 to 1
+    augment: bool = False  # training batches show random crops (padded by an eighth of the side) and mirror images
+    scale: Literal["unit", "centred", "task"] = (
+        "unit"  # bytes: from 0 to 1, from −1 to 1, or to the task's mean 0 and deviation 1
+    )
 
     def faults(self, data: DataSet) -> list[str]:
         """What is impossible about these settings for this data set."""
@@ -39,53 +44,110 @@ class StreamSpec(ABC):
     def plan(self, data: DataSet, seed: int) -> tuple[Scenario, int, list[Plan]]:
         """The scenario, the number of outputs, and what each task is made of."""
 
+    def plan_all(self, data: Sequence[DataSet], seed: int) -> tuple[Scenario, int, list[Plan]]:
+        """The same for several data sets; most streams are cut from one."""
+        if len(data) > 1:
+            names = ", ".join(one.name for one in data)
+            name = type(self).__name__.lower()
+            raise BadInput(f"stream {name!r} is cut from one data set, not from {names}; try stream 'assorted'")
+        return self.plan(data[0], seed)
+
     def cut(self, name: str, given: Any, seed: int) -> Stream:
-        """The stream for one seed, from a data set or whatever can be made one."""
-        data = as_dataset(given, seed)
+        """The stream for one seed, from a data set, several, or whatever can be made one."""
+        data = as_datasets(given, seed)
+        if faults := [fault for one in data for fault in self._faults_of_data(one)]:
+            raise BadInput(*dict.fromkeys(faults))
+        scenario, outputs, planned = self.plan_all(data, seed)
+        plans = [(plan, plan.data or data[0]) for plan in planned]
+        if faults := [*_faults_of_plan(name, scenario, outputs, plans), *self._faults_of_scale(scenario)]:
+            raise BadInput(*faults)
+        held = self._held(plans, seed)
+        tasks = tuple(self._task(t, plan, own, held[own], seed) for t, (plan, own) in enumerate(plans))
+        _refuse_shapes(name, tasks)
+        info = StreamInfo(name, scenario, tasks[0].train.shape, outputs, tuple(task.classes for task in tasks))
+        chosen = {k: v["chosen_by"] for k, v in provenance(self).items()}
+        names = ",".join(one.name for one in data)
+        settings = {"data": names, **settings_of(self), "tasks": len(tasks), "scenario": scenario}
+        return Stream(info, tasks, seed, settings, _fingerprint(data), partial(self.cut, name, given), chosen, self)
+
+    def _faults_of_data(self, data: DataSet) -> list[str]:
         faults = self.faults(data)
         if len(data.classes) < 2:
             faults.append(f"data set {data.name!r} has one class; a stream needs at least two")
         if self.val >= 1:
             faults.append(f"val must leave training rows: below 1, not {self.val:g}")
-        if faults:
-            raise BadInput(*faults)
-        scenario, outputs, plans = self.plan(data, seed)
-        if faults := list(_faults_of_plan(name, scenario, outputs, plans, data)):
-            raise BadInput(*faults)
-        held = _held(data.y, self.val, seed)
-        tasks = tuple(self._task(t, plan, data, held, seed) for t, plan in enumerate(plans))
-        info = StreamInfo(name, scenario, data.shape, outputs, tuple(task.classes for task in tasks))
-        chosen = {k: v["chosen_by"] for k, v in provenance(self).items()}
-        settings = {"data": data.name, **settings_of(self), "tasks": len(tasks), "scenario": scenario}
-        return Stream(info, tasks, seed, settings, data.fingerprint, partial(self.cut, name, given), chosen, self)
+        if self.augment and len(data.shape) != 3:
+            faults.append(f"augment needs images, but data set {data.name!r} has vectors of {data.shape[0]}")
+        if self.scale == "task" and data.x.dtype != torch.uint8:
+            faults.append(
+                f"scale=task is for bytes, but data set {data.name!r} has floats, which are shown as they are"
+            )
+        return faults
+
+    def _faults_of_scale(self, scenario: Scenario) -> list[str]:
+        if self.scale != "task" or scenario == "task":
+            return []
+        return [
+            f"scale=task needs the task label to show test rows, and the {scenario!r} scenario hides it; "
+            "use scenario 'task', or scale=centred"
+        ]
+
+    def _held(self, plans: Sequence[Planned], seed: int) -> dict[DataSet, Tensor]:
+        """Which rows of each data set are kept for validation; drawn once for all tasks.
+
+        Tasks that show the same images, permuted or rotated, would otherwise train on each other's validation rows.
+        """
+        found = {}
+        for data in dict.fromkeys(own for _, own in plans):
+            counts = data.y.bincount(minlength=len(data.classes))
+            asked = [plan.rows.val for plan, own in plans if own is data and plan.rows is not None]
+            sizes = torch.full_like(counts, max(asked)) if asked else _shares(counts, self.val)
+            found[data] = _drawn(data.y, sizes, generator(seed, "validation"))
+        return found
 
     def _task(self, t: int, plan: Plan, data: DataSet, held: Tensor, seed: int) -> Task:
-        rng = generator(seed, "rows", task=t)
+        what, rng = f"task {t} ({plan.name})", generator(seed, "rows", task=t)
         rows = _rows_of(data.y, plan.source)
         rows = rows[torch.randperm(len(rows), generator=rng)]  # all, so that test rows are the same for any val
         train, val = rows[~held[rows]], rows[held[rows]]
-        train = _capped(train, self.examples, f"examples of task {t}", len(val))
         test = _rows_of(data.y_test, plan.source)
-        if self.test_examples is not None:
-            test = _capped(test[torch.randperm(len(test), generator=rng)], self.test_examples, f"test rows of task {t}")
+        if plan.rows is not None:
+            test = test[torch.randperm(len(test), generator=rng)]
+            names = {c: data.classes[c] for c in plan.source}
+            train = _of_each(train, data.y, names, plan.rows.train, f"training rows of {what}")
+            val = _of_each(val, data.y, names, plan.rows.val, f"validation rows of {what}")
+            test = _of_each(test, data.y_test, names, plan.rows.test, f"test rows of {what}")
+        else:
+            train = _capped(train, self.examples, f"examples of task {t}", len(val))
+            if self.test_examples is not None:
+                test = test[torch.randperm(len(test), generator=rng)]
+                test = _capped(test, self.test_examples, f"test rows of task {t}")
         if not len(train):
-            raise BadInput(f"task {t} ({plan.name}) has no training rows{_after(len(val))}")
+            raise BadInput(f"{what} has no training rows{_after(len(val))}")
         if not len(test):
-            raise BadInput(f"task {t} ({plan.name}) has no test rows")
+            raise BadInput(f"{what} has no test rows")
         to_stream = torch.full((len(data.classes),), -1)
         to_stream[list(plan.source)] = torch.tensor(plan.classes)
 
         def part(pixels: Tensor, y: Tensor, rows: Tensor) -> Part:
-            return Part(pixels, rows, to_stream[y[rows]], plan.transform, self.centred)
+            return Part(pixels, rows, to_stream[y[rows]], plan.transform)
 
-        return Task(
-            t,
-            plan.name,
-            tuple(sorted(set(plan.classes))),
-            part(data.x, data.y, train),
-            part(data.x, data.y, val),
-            part(data.x_test, data.y_test, test),
-        )
+        parts = part(data.x, data.y, train), part(data.x, data.y, val), part(data.x_test, data.y_test, test)
+        return Task(t, plan.name, tuple(sorted(set(plan.classes))), *self._dressed(*parts))
+
+    def _dressed(self, train: Part, val: Part, test: Part) -> tuple[Part, Part, Part]:
+        """The parts of a task, augmented and scaled as the settings say."""
+        scale = scale_of(train) if self.scale == "task" else CENTRED if self.scale == "centred" else None
+        augment = CropFlip(min(train.shape[1:]) // 8) if self.augment else None
+        return replace(train, augment=augment, scale=scale), replace(val, scale=scale), replace(test, scale=scale)
+
+
+class Rows(NamedTuple):
+    """How many rows of each class a task has."""
+
+    train: int
+    val: int = 0
+    test: int | None = None  # none: all there are
 
 
 @dataclass(frozen=True)
@@ -96,15 +158,46 @@ class Plan:
     source: tuple[int, ...]  # classes of the data set
     classes: tuple[int, ...]  # the stream's class index for each of them
     transform: Transform | None = None
+    data: DataSet | None = None  # none: the one that the stream is cut from
+    rows: Rows | None = None  # none: what the stream's examples, test_examples and val say
 
 
-def _faults_of_plan(name: str, scenario: str, outputs: int, plans: list[Plan], data: DataSet) -> Iterator[str]:
+Planned = tuple[Plan, DataSet]  # a task, and the data set it is cut from
+
+
+def as_datasets(given: Any, seed: int) -> list[DataSet]:
+    """What a stream is cut from: names separated by commas, a list of names and data sets, or any one data set."""
+    if isinstance(given, str):
+        each = [word.strip() for word in given.split(",")]
+    elif isinstance(given, list | tuple) and any(isinstance(one, str | DataSet) for one in given):
+        each = list(given)
+    else:
+        each = [given]
+    found: list[DataSet] = []
+    faults: list[str] = []
+    for one in each:
+        try:
+            found.append(as_dataset(one, seed))
+        except BadInput as error:
+            faults += error.faults
+    if faults:
+        raise BadInput(*dict.fromkeys(faults))
+    return found
+
+
+def _fingerprint(data: Sequence[DataSet]) -> str:
+    """One for all of them."""
+    prints = [one.fingerprint for one in data]
+    return prints[0] if len(prints) == 1 else hashlib.sha256(" ".join(prints).encode()).hexdigest()
+
+
+def _faults_of_plan(name: str, scenario: str, outputs: int, plans: Sequence[Planned]) -> Iterator[str]:
     """What a stream of a user's may have planned that cannot be."""
     if not fits(Scenario, scenario):
         yield f"scenario of stream {name!r} must be {expected(Scenario)}, not {scenario!r}"
     if not plans:
         yield f"stream {name!r} plans no task"
-    for t, plan in enumerate(plans):
+    for t, (plan, data) in enumerate(plans):
         what = f"task {t} ({plan.name}) of stream {name!r}"
         if len(plan.source) != len(plan.classes):
             yield f"{what} has {len(plan.source)} classes of the data set, but {len(plan.classes)} of the stream"
@@ -114,6 +207,15 @@ def _faults_of_plan(name: str, scenario: str, outputs: int, plans: list[Plan], d
             yield f"{what} needs class {max(plan.source)}, but data set {data.name!r} has {len(data.classes)} classes"
         elif min(plan.classes) < 0 or max(plan.classes) >= outputs:
             yield f"{what} has class {max(plan.classes)}, but the stream has {outputs} outputs, counted from 0"
+
+
+def _refuse_shapes(name: str, tasks: Sequence[Task]) -> None:
+    """All tasks are shown to one network."""
+    first = tasks[0].train
+    for task in tasks:
+        if (task.train.shape, task.train.dtype) != (first.shape, first.dtype):
+            kinds = [f"{part.shape} {str(part.dtype).partition('.')[2]}" for part in (task.train, first)]
+            raise BadInput(f"task {task.t} of stream {name!r} has examples of {kinds[0]}, but task 0 has {kinds[1]}")
 
 
 def same_classes(data: DataSet, transforms: Iterable[tuple[str, Transform | None]]) -> list[Plan]:
@@ -126,23 +228,40 @@ def _rows_of(y: Tensor, classes: tuple[int, ...]) -> Tensor:
     return torch.isin(y, torch.tensor(classes)).nonzero().flatten()
 
 
-def _held(y: Tensor, share: float, seed: int) -> Tensor:
-    """(N,) which rows are kept for validation: a share of each class, at least one row of two or more.
+def _shares(counts: Tensor, share: float) -> Tensor:
+    """How many rows a share of each class is, at least one of two or more; rounded such that they add up.
 
-    Drawn once for all tasks. Tasks that show the same images, permuted or rotated, would otherwise train on each
-    other's validation rows. Shares are rounded such that they add up: 1/12 of MNIST is 5,000 rows.
+    1/12 of MNIST is 5,000 rows.
     """
-    held = torch.zeros(len(y), dtype=torch.bool)
     if not share:
-        return held
-    counts = y.bincount()
+        return torch.zeros_like(counts)
     ends = (counts.cumsum(0).double() * share).round().long()
-    sizes = ends.diff(prepend=ends.new_zeros(1)).clamp(min=1) * (counts > 1)
-    order = torch.randperm(len(y), generator=generator(seed, "validation"))
+    return ends.diff(prepend=ends.new_zeros(1)).clamp(min=1) * (counts > 1)
+
+
+def _drawn(y: Tensor, sizes: Tensor, rng: torch.Generator) -> Tensor:
+    """(N,) which rows are drawn: so many of each class."""
+    drawn = torch.zeros(len(y), dtype=torch.bool)
+    if not sizes.any():
+        return drawn
+    order = torch.randperm(len(y), generator=rng)
     classes = y[order]
     for c, size in enumerate(sizes.tolist()):
-        held[order[classes == c][:size]] = True
-    return held
+        drawn[order[classes == c][:size]] = True
+    return drawn
+
+
+def _of_each(rows: Tensor, y: Tensor, names: Mapping[int, str], size: int | None, what: str) -> Tensor:
+    """So many rows of each class, the first ones, in their order."""
+    if size is None:
+        return rows
+    classes, kept = y[rows], torch.zeros(len(rows), dtype=torch.bool)
+    for c, name in names.items():
+        there = (classes == c).nonzero().flatten()
+        if len(there) < size:
+            raise BadInput(f"{what}: {size} per class asked for, at most {len(there)} there are of class {name!r}")
+        kept[there[:size]] = True
+    return rows[kept]
 
 
 def _capped(rows: Tensor, cap: int | None, what: str, held: int = 0) -> Tensor:

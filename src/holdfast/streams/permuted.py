@@ -21,7 +21,7 @@ class Permuted(StreamSpec):
     identity: bool = False  # leave the first task's pixels in place
 
     def faults(self, data: DataSet) -> list[str]:
-        return []
+        return ["augment of stream 'permuted' would move and mirror permuted pixels; leave it out"] * self.augment
 
     def plan(self, data: DataSet, seed: int) -> tuple[Scenario, int, list[Plan]]:
         plans = same_classes(data, (self._transform(t, data, seed) for t in range(self.tasks)))

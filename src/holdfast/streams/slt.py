@@ -61,6 +61,8 @@ class SLT(StreamSpec):
             return [f"parts {self.parts!r} need {needed} classes, but data set {data.name!r} has {len(data.classes)}"]
         if self._scenario() == "domain" and len(set(sizes)) > 1:
             return [f"the domain scenario needs parts of equal size, not {', '.join(map(str, sizes))} classes"]
+        if self.augment and self._permutes() and self.permute:
+            return [f"augment would move and mirror the permuted pixels of parts {self.parts!r}; leave it out"]
         return []
 
     def plan(self, data: DataSet, seed: int) -> tuple[Scenario, int, list[Plan]]:
