@@ -19,6 +19,7 @@ from holdfast.settings import Count, Fraction, Whole, expected, fits, provenance
 from holdfast.streams._images import CropFlip, scale_of
 from holdfast.types import CENTRED, DataSet, Part, Scenario, Stream, StreamInfo, Task, Transform
 
+ScaleName = Literal["unit", "centred", "task"]
 BESIDES = {"data": str, "seed": Whole}  # what can be said of a stream besides the settings of its recipe
 
 
@@ -32,9 +33,7 @@ class StreamSpec(ABC):
     val: Fraction = 0.0  # share of each class's training rows kept apart for validation, in all tasks
     scenario: Scenario | None = None  # class, domain or task; none: the stream's own default
     augment: bool = False  # training batches show random crops (padded by an eighth of the side) and mirror images
-    scale: Literal["unit", "centred", "task"] = (
-        "unit"  # bytes: from 0 to 1, from −1 to 1, or to the task's mean 0 and deviation 1
-    )
+    scale: ScaleName = "unit"  # bytes: from 0 to 1, from −1 to 1 (centred), or to the task's mean 0 and deviation 1
 
     def faults(self, data: DataSet) -> list[str]:
         """What is impossible about these settings for this data set."""
