@@ -109,7 +109,7 @@ class VariationalLearner(Learner):
         self.x, self.y = torch.zeros(0, *info.shape), torch.zeros(0, dtype=torch.long)
         self.rows = 1
 
-    def begin(self, train):
+    def begin(self, train, plan):
         self.rows = len(train)
         core = torch.arange(self.coreset)
         batch = train.take(core)

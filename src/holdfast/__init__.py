@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.api import Comparison, compare, load, method, net, protocol, run, run_cells, stream, sweep, tune
+    from holdfast.data import at_hand
     from holdfast.engine import Growing, Memory, Net
     from holdfast.errors import BadInput, PastDataError, RunFailed
     from holdfast.estimator import ContinualClassifier
     from holdfast.methods import Learner
     from holdfast.metrics import interval, panels, study
     from holdfast.protocols import Passing, Protocol
-    from holdfast.streams import Plan, StreamSpec
+    from holdfast.streams import Plan, Rows, StreamSpec
     from holdfast.sweeps import Cell, Choice
     from holdfast.types import Batch, Record, Stream, StreamInfo, Task
 
@@ -24,13 +25,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BadInput", "Batch", "Cell", "Choice", "Comparison", "ContinualClassifier", "Growing", "Learner", "Memory", "Net",
-    "Passing", "PastDataError", "Plan", "Protocol", "Record", "RunFailed", "Stream", "StreamInfo", "StreamSpec", "Task",
-    "compare", "interval", "load", "method", "net", "panels", "protocol", "run", "run_cells", "stream", "study",
-    "sweep", "tune",
+    "Passing", "PastDataError", "Plan", "Protocol", "Record", "Rows", "RunFailed", "Stream", "StreamInfo", "StreamSpec",
+    "Task", "at_hand", "compare", "interval", "load", "method", "net", "panels", "protocol", "run", "run_cells",
+    "stream", "study", "sweep", "tune",
 ]  # fmt: skip
 
 _ROOMS = (  # where public names live; a room's files are names in it, too, so `hf.study` is that of metrics
     "errors", "types", "api", "methods", "engine", "estimator", "metrics", "sweeps", "protocols", "streams",
+    "data",
 )  # fmt: skip
 
 

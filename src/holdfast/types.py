@@ -201,6 +201,20 @@ class Task:
     test: Part
 
 
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """What a stream shows between two scorings: the rows of one task, or a mixture of several.
+
+    Segment t ends where the stream is scored for the t-th time; task t is what that scoring tests for the first time.
+    """
+
+    t: int
+    train: Part
+    val: Part
+    task: int | Tensor | None  # what batches say: the task, that of each row, or nothing where boundaries are hidden
+    ordered: bool = False  # rows are shown as they lie, in place of shuffled
+
+
 @dataclass(frozen=True)
 class StreamInfo:
     """All a learner may know before the first example: shapes, classes, head policy. Never data."""
@@ -210,6 +224,7 @@ class StreamInfo:
     shape: tuple[int, ...]  # of one example
     classes: int  # outputs of the network
     task_classes: tuple[tuple[int, ...], ...]  # per task
+    hidden: bool = False  # where one task ends and the next begins is not told
 
     @property
     def tasks(self) -> int:
@@ -241,10 +256,16 @@ class Stream:
     reseed: Callable[[int], Stream] = field(repr=False)  # the same stream with another seed
     chosen_by: Mapping[str, str] = field(default_factory=dict, repr=False)  # who chose each setting
     spec: Any = field(default=None, repr=False)  # the recipe it was cut by
+    mixtures: tuple[Segment, ...] = field(default=(), repr=False)  # where what is shown is not task after task
 
     @property
     def name(self) -> str:
         return self.info.name
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """What is shown, in order: as many as there are tasks to test."""
+        return self.mixtures or tuple(Segment(task.t, task.train, task.val, task.t) for task in self.tasks)
 
     @property
     def scenario(self) -> Scenario:
@@ -254,8 +275,9 @@ class Stream:
         """The same stream scored on each task's validation part, which no lease has; its tests are out of reach."""
         nothing = torch.zeros(0, dtype=torch.long)
         tasks = tuple(replace(task, test=task.val, val=task.val.take(nothing)) for task in self.tasks)
-        settings = {**self.settings, "scored_on": "val"}
-        return replace(self, tasks=tasks, settings=settings, reseed=partial(_reseed_held_out, self.reseed))
+        mixtures = tuple(replace(mixture, val=mixture.val.take(nothing)) for mixture in self.mixtures)
+        settings, reseed = {**self.settings, "scored_on": "val"}, partial(_reseed_held_out, self.reseed)
+        return replace(self, tasks=tasks, mixtures=mixtures, settings=settings, reseed=reseed)
 
     def fixed(self, seed: int) -> Stream:
         """The stream cut with this seed, whatever the seed of the run that asks for it."""
@@ -272,7 +294,16 @@ class Stream:
             )
             for task in self.tasks
         )
-        return replace(self, tasks=tasks)
+        mixtures = tuple(
+            replace(
+                mixture,
+                train=mixture.train.to(device, moved),
+                val=mixture.val.to(device, moved),
+                task=mixture.task.to(device) if isinstance(mixture.task, Tensor) else mixture.task,
+            )
+            for mixture in self.mixtures
+        )
+        return replace(self, tasks=tasks, mixtures=mixtures)
 
     def __len__(self) -> int:
         return len(self.tasks)
@@ -302,9 +333,19 @@ class Batch:
     x: Tensor  # (B, *shape) float32
     y: Tensor  # (B,) int64
     task: int | Tensor | None = None
+    rows: Tensor | None = None  # (B,) places in the lease, where several trials share what they make of them
 
     def __len__(self) -> int:
         return len(self.y)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What is to come in a task."""
+
+    steps: int  # mini-batches, while no row is withheld
+    epochs: int  # passes over the task's rows; the last may be cut short
+    batch: int  # rows per mini-batch
 
 
 class Gate(nn.Module):

@@ -265,7 +265,7 @@ def test_voting_over_a_call_gains_nothing():
 class HidesPasses(Plain):
     """Withholds half of the rows, and sees the other half as often as nobody would notice."""
 
-    def begin(self, train):
+    def begin(self, train, plan):
         train.withhold(torch.arange(len(train) // 2))
 
 

@@ -78,7 +78,7 @@ def test_withheld_rows_are_never_shown(part):
 class Withholder(hf.Learner):
     """Keeps every third row out, and notes what it is shown."""
 
-    def begin(self, train):
+    def begin(self, train, plan):
         self.coreset = train.take(torch.arange(0, len(train), 3)).x
         train.withhold(torch.arange(0, len(train), 3))
         self.shown = []
@@ -98,7 +98,7 @@ class Withholder(hf.Learner):
 class Clinging(hf.Learner):
     """Reads the lease of the task before."""
 
-    def begin(self, train):
+    def begin(self, train, plan):
         self.old = vars(self).get("lease")
         self.lease = train
 

@@ -78,7 +78,7 @@ class Lazy(Plain):
 
 
 class Unsavable(Plain):
-    def begin(self, train):
+    def begin(self, train, plan):
         self.thing = object()
 
 

@@ -6,6 +6,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from holdfast import data as datasets
@@ -132,6 +133,53 @@ def test_data_verify(holdfast, monkeypatch, state, reads, code, said):
 def test_data_verify_embedded(holdfast):
     done = holdfast("data verify digits")
     assert done.code == 0 and "embedded" in done.out and "1438 train" in done.out
+
+
+@pytest.fixture
+def shells(here):
+    """A folder `shells` with an npz of 20 rows."""
+    home = here.parent / "data" / "shells"
+    home.mkdir(parents=True)
+    np.savez(home / "rows.npz", x=np.arange(20 * 6, dtype=np.uint8).reshape(20, 3, 2), y=np.arange(20) % 2)
+    return home
+
+
+def test_a_folder_is_a_data_set_by_name(holdfast, here, shells):
+    (row,) = (row for row in json.loads(holdfast("data status --json").out) if row["name"] == "shells")
+    assert (row["train"], row["test"], row["note"], row["where"]) == (16, 4, "npz", str(shells))
+    assert "shells" in holdfast("list data").out and "here: 16 and 4 rows" in holdfast("list data shells").out
+    done = holdfast("data verify shells")
+    assert done.code == 0 and "a folder of yours" in done.out and "16 train and 4 test" in done.out
+    assert "nothing to download" in holdfast("data fetch shells").out
+    assert holdfast("run finetune --data shells --tasks 2 --jobs 1 --out out --quiet").code == 0
+    written = json.loads((here / "out" / "experiment.json").read_text())
+    assert verified(done.out) in json.dumps(written)
+
+
+def verified(text: str) -> str:
+    return text.split("sha256 ")[1].strip()
+
+
+def test_a_folder_that_is_no_data_set_is_refused_in_a_line(holdfast, here, shells):
+    assert holdfast("run gem --data shels --out out").complaints == [
+        "unknown data set 'shels'; did you mean 'shells'?",
+    ]
+    (line,) = holdfast("run gem --data ../data/shells --out out").complaints
+    assert line.startswith("'../data/shells' cannot be the name of a data set")
+    np.savez(shells / "rows.npz", x=np.zeros((4, 2)), y=np.array([0, 1, 0, None], object))
+    done = holdfast("run gem --data shells --out out")
+    assert done.code == 2 and "Python objects" in done.complaints[0] and len(done.complaints) == 1
+    assert holdfast("data verify shells").code == 1
+    assert "cannot be read" in holdfast("list data shells").out
+    assert not list(here.iterdir())
+
+
+def test_fetch_of_what_is_got_by_hand_says_where(holdfast, here):
+    done = holdfast("data fetch notmnist")
+    (line,) = done.complaints
+    assert done.code == 2 and "http" in line and str(here.parent / "data" / "notmnist") in line
+    assert not (here.parent / "data").exists()
+    assert "licence: see the source" in holdfast("list data notmnist").out
 
 
 @pytest.mark.slow

@@ -212,7 +212,7 @@ def test_one_image_with_colours_gives_all_three_channels(tmp_path, make):
 @pytest.mark.parametrize("mode", ["1", "LA", "P", "RGBA"])
 def test_other_kinds_of_eight_bit_images_are_read(tmp_path, make, mode):
     make.tree(tmp_path, mode=mode)
-    assert load("mine", tmp_path).shape == ((1 if mode in ("1", "LA") else 3), 5, 6)
+    assert load("mine", tmp_path).shape == ((3 if mode == "RGBA" else 1), 5, 6)
 
 
 def test_images_of_16_bits_are_refused(tmp_path, make):

@@ -138,10 +138,10 @@ def test_a_run_of_samples_goes_on_where_it_was_interrupted(tmp_path, monkeypatch
             raise Interrupted
         return real(predict, rows)
 
-    monkeypatch.setattr("holdfast.protocols.session.score_together", fragile)
+    monkeypatch.setattr("holdfast.protocols._session.score_together", fragile)
     broken = hf.compare([Sampling()], stream, seeds=1, out=tmp_path / "pieces", jobs=1)
     assert broken.failures
-    monkeypatch.setattr("holdfast.protocols.session.score_together", real)
+    monkeypatch.setattr("holdfast.protocols._session.score_together", real)
     pieced = hf.compare([Sampling()], stream, seeds=1, out=tmp_path / "pieces", jobs=1).records[0]
     assert all(map(np.array_equal, whole.uncertainties, pieced.uncertainties))
     assert whole.curves == pieced.curves

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from holdfast.cli import main
 
@@ -31,6 +32,7 @@ class Child:
         self.said, self.pid = said, os.fork()
         if self.pid == 0:
             try:
+                torch.set_num_threads(1)  # those of this process are not forked along, and waiting for them hangs
                 handle = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
                 os.dup2(handle, 1)
                 os.dup2(handle, 2)
@@ -88,6 +90,8 @@ def _contents(out: Path) -> dict[str, object]:
         record["card"].pop("update_seconds")
         for part in ("resources", "metrics"):
             record[part] = {k: v for k, v in record[part].items() if "seconds" not in k}
+        for costs in (record["resources"].get("trials", {}), *record.get("study", {}).get("trials", [])):
+            costs.pop("seconds", None)
         with np.load(path.parent / "predictions.npz") as arrays:
             found[path.parent.name] = (record, {name: array.tobytes() for name, array in arrays.items()})
     return found

@@ -284,14 +284,37 @@ def test_at_laptop_figures_draw_runs_of_the_tables_that_their_notes_name():
     assert names["appendix_b"] <= names["table4"] | names["table5"]
 
 
-def test_absent_data_sets_are_listed_never_dropped():
+def test_absent_data_sets_are_listed_last_never_dropped(monkeypatch):
+    monkeypatch.setattr(hf, "at_hand", lambda name: name in ("mnist", "cifar-10", "svhn", "madbase"))
     recipe = papers.find("apps/table3")
-    assert grid.ABSENT == ("Devanagari", "EMNIST", "Fruits 360", "MADBase", "NotMNIST")
     cells = papers.judged(recipe, {}, "laptop")
     absent = [c for c in cells if c["setting"] == "data set absent"]
-    assert len(absent) == 5 * 3 * 6 * 2 and all(c["measured"] is None for c in absent)
-    assert {c["row"].split(",")[0] for c in cells if c["setting"] == "not run at laptop"} >= {"CIFAR10", "SVHN"}
+    assert len(cells) == 9 * 3 * 6 * 2 and len(absent) == 5 * 3 * 6 * 2 and all(c["measured"] is None for c in absent)
+    run, idle, gone = ["MADBase", "MNIST"], ["CIFAR10", "SVHN"], _names(absent)
+    assert _names(cells) == [*run, *idle, *gone]
+    assert gone == ["Devanagari", "EMNIST", "FashionMNIST", "Fruits 360", "NotMNIST"]
+    assert {c["setting"] for c in cells if c["row"].split(",")[0] in idle} == {"not run at laptop"}
+    assert [c["column"] for c in cells[:12:2]] == list(grid.MODELS)  # a row stays whole
     assert any("Devanagari, EMNIST" in note for note in recipe.notes) and "not run" in recipe.said["laptop"]
+    table4 = papers.judged(papers.find("apps/table4"), {}, "laptop")
+    assert list(dict.fromkeys(c["column"].split(",")[0] for c in table4))[:2] == run
+    figure = papers.judged(papers.find("apps/figure2"), {}, "laptop")
+    assert _names(figure) == [*run, *idle, *gone]
+
+
+def _names(cells) -> list[str]:
+    return list(dict.fromkeys(c["row"].split(",")[0] for c in cells))
+
+
+def test_a_data_set_that_is_not_here_is_asked_for_in_vain(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("HOLDFAST_DATA", str(tmp_path / "nothing"))
+    reproduce(capsys, "apps/table3", "--only", "FC,MADBase", "--out", str(tmp_path / "o"), code=2)
+    said = capsys.readouterr().err
+    assert said.startswith("holdfast: 'MADBase' has no runs, for the data set is not here") and "data status" in said
+    assert main(["reproduce", "apps/table3", "--scale", "laptop", "--out", str(tmp_path / "o")]) == 2
+    said = capsys.readouterr().err
+    assert "holdfast data fetch mnist" in said or "holdfast data fetch fashion-mnist" in said
+    assert not (tmp_path / "o").exists()
 
 
 def test_thresholds_are_003s():
@@ -303,7 +326,7 @@ def test_thresholds_are_003s():
 
 def test_properties_are_counted_where_the_data_are(monkeypatch):
     monkeypatch.setitem(grid.DATA, "MNIST", "digits")
-    monkeypatch.setitem(grid.DATA, "SVHN", None)
+    monkeypatch.setitem(grid.DATA, "SVHN", "nothing")
     table1._task.cache_clear()
     try:
         assert table1._measured({}, "MNIST", "image", "width", False) == [8.0]
@@ -325,7 +348,10 @@ def test_a_data_set_that_is_here_only_in_part_says_so_beside_its_rows(monkeypatc
         cells = {(c["row"], c["column"]): c for c in papers.judged(papers.find("apps/table1"), {}, "laptop")}
         assert cells["MNIST", "train"]["setting"] == cells["MNIST", "test"]["setting"] == "reduced here"
         assert cells["MNIST", "image"]["setting"] == cells["MNIST", "classes"]["setting"] == ""
-        assert cells["EMNIST", "train"]["setting"] == "data set absent" and ("EMNIST", "classes") not in cells
+        absent = [row for row, name in grid.DATA.items() if not hf.at_hand(name)]
+        assert all(
+            cells[row, column]["setting"] == "data set absent" for row in absent for column in ("train", "classes")
+        )
     finally:
         table1._task.cache_clear()
 
@@ -350,7 +376,7 @@ def test_a_table_without_runs_has_a_report(tmp_path, capsys, monkeypatch):
         result = reproduce(capsys, "apps/table1", "--out", str(tmp_path / "o"))
     finally:
         table1._task.cache_clear()
-    assert len(result["cells"]) == 63 + 4
+    assert len(result["cells"]) == 63 + 9
     assert all(c["measured"] is None and c["setting"] == "data set absent" for c in result["cells"])
     page = (tmp_path / "o" / "report.html").read_text()
     assert "data set absent" in page and "<h2>Summary</h2>" not in page

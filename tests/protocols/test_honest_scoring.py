@@ -94,13 +94,13 @@ def test_a_module_given_in_eval_mode_is_trained_in_train_mode():
 
 def test_seconds_are_not_scaled_by_what_happens_once(monkeypatch):
     """With a clock that only begin, observe and finish move, the sum is exact whatever the number of steps."""
-    from holdfast.protocols import showing
+    from holdfast.protocols import _showing
 
     now = [0.0]
-    monkeypatch.setattr(showing.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(_showing.time, "perf_counter", lambda: now[0])
 
     class Slow(Plain):
-        def begin(self, train):
+        def begin(self, train, plan):
             now[0] += 2
 
         def observe(self, batch):

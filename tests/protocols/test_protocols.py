@@ -19,7 +19,7 @@ class Witness(Learner):
         super().start(*args)
         self.log: list = []
 
-    def begin(self, train):
+    def begin(self, train, plan):
         self.log.append(["begin", train is not None])
 
     def observe(self, batch):
@@ -213,7 +213,7 @@ class Paced(Learner):
         super().start(*args)
         self.rates: list = []
 
-    def begin(self, train):
+    def begin(self, train, plan):
         self.rates.append([self.optimiser.rate])
 
     def observe(self, batch):

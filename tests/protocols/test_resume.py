@@ -17,7 +17,7 @@ from holdfast.data import data_folder
 from holdfast.engine import Checkpoint, Net
 from holdfast.methods import Learner, methods
 from holdfast.protocols import Session
-from holdfast.protocols.session import Measured
+from holdfast.protocols._session import Measured
 from holdfast.seeds import dice, seeded
 
 
@@ -132,7 +132,7 @@ def test_so_do_five_tasks_from_several_data_sets(data, protocol, tmp_path):
     """At 32×32 RGB, augmented, each task with a scale of its own."""
     if missing := [name for name in data.split(",")[2:] if not (data_folder() / name).is_dir()]:
         pytest.skip(f"HOLDFAST_DATA does not have {', '.join(missing)}")
-    words = {"tasks": 5, "per_class": (4, 1, 3), "labels": "random", "augment": True, "scale": "task"}
+    words = {"tasks": 5, "per_class": (4, 1, 3), "labels": "random", "head": "task", "augment": True, "scale": "task"}
     several = hf.stream("assorted", data=data, **words)
     make = lambda: hf.method("er", memories=20)  # noqa: E731
     pieced, pieces = in_pieces(make, several, tmp_path, every=3, protocol=protocol)
@@ -148,7 +148,7 @@ class Witness(Learner):
         super().start(*args)
         self.log: list = []
 
-    def begin(self, train):
+    def begin(self, train, plan):
         self.log.append(["begin", len(train)])
         train.take(torch.tensor([3, 5]))
         train.withhold(torch.tensor([3, 5]))

@@ -1,5 +1,6 @@
 """Tasks from several data sets: one size, rows per class, labels, one fingerprint; honest about what they share."""
 
+import dataclasses
 import re
 
 import numpy as np
@@ -11,6 +12,7 @@ from holdfast.checks import check_stream
 from holdfast.data import as_dataset, load
 from holdfast.errors import BadInput
 from holdfast.streams import as_datasets
+from holdfast.types import CENTRED
 
 EMBEDDED = "digits,synth-shapes"
 
@@ -41,16 +43,17 @@ def test_every_task_is_a_data_set_of_its_own_at_one_size():
 @pytest.mark.parametrize("scenario", ["class", "domain", "task"])
 @pytest.mark.parametrize("settings", [{"val": 0.2}, {"per_class": (20, 10, 5)}, {"per_class": (20, 0)}])
 def test_it_passes_the_contracts(scenario, settings):
-    labels = "natural" if scenario == "class" else "random"
-    words = {"tasks": 5, "size": 8, "scenario": scenario, "labels": labels, "augment": True, **settings}
+    labels, head = "natural" if scenario == "class" else "random", "task" if scenario == "task" else "shared"
+    words = {"tasks": 5, "head": head, "size": 8, "scenario": scenario, "labels": labels, "augment": True, **settings}
     check_stream(hf.stream("assorted", data=EMBEDDED, **words))
 
 
 def test_which_outputs_tasks_have():
     words = {"data": EMBEDDED, "tasks": 4, "size": 8}
-    classes = {s: [t.classes[0] for t in hf.stream("assorted", scenario=s, **words).tasks] for s in ("task", "class")}
-    assert classes == {"task": [0, 10, 20, 30], "class": [0, 10, 0, 10]}
-    assert hf.stream("assorted", scenario="task", **words).info.classes == 40
+    for scenario in ("task", "class"):
+        assert [t.classes[0] for t in hf.stream("assorted", scenario=scenario, **words).tasks] == [0, 10, 0, 10]
+    own = hf.stream("assorted", head="task", **words)
+    assert [t.classes[0] for t in own.tasks] == [0, 10, 20, 30] and own.info.classes == 40
     same = hf.stream("assorted", scenario="domain", **words)
     assert {t.classes for t in same.tasks} == {tuple(range(10))} and same.info.classes == 10
     assert [t.name for t in same.tasks] == ["digits", "synth-shapes", "digits 2", "synth-shapes 2"]
@@ -139,7 +142,7 @@ def test_validation_rows_are_those_of_streams_of_one_data_set():
         ({"per_class": (5, 1, 0)}, ["per_class must leave rows to train and to test on, not 5,1,0"]),
         ({"per_class": (5, 1), "val": 0.1, "examples": 9}, ["leave examples out", "leave val out"]),
         ({"scale": "task", "scenario": "class"}, ["scale=task needs the task label"]),
-        ({"labels": "random", "scenario": "class", "tasks": 3}, ["labels=random would give an image two classes"]),
+        ({"labels": "random", "tasks": 3}, ["labels=random would give .* two classes; use head=task"]),
         (
             {"data": [load("digits"), (np.zeros((20, 5)), [0, 1] * 10)]},
             ["needs images of bytes .* has floats of shape"],
@@ -193,3 +196,37 @@ class Uneven(hf.StreamSpec):
 def test_tasks_must_have_one_shape():
     with pytest.raises(BadInput, match=r"task 1 of stream 'Uneven' has examples of \(1, 7, 8\) uint8, but task 0 has"):
         hf.stream(Uneven)
+
+
+@dataclasses.dataclass(frozen=True)
+class Mine(hf.StreamSpec):
+    """A user's stream: the data set that is given, then one of its own choice, each shown in its own way."""
+
+    same: bool = False
+
+    def plan(self, data, seed):
+        classes, other = tuple(range(10)), load("synth-shapes")
+        small = lambda pixels: pixels[:, :1, ::4, ::4]  # noqa: E731
+        return "task", 10, [
+            hf.Plan("first", classes, classes, rows=hf.Rows(8, 2, 5)),
+            hf.Plan("second", classes, classes, small, other, hf.Rows(6), augment=not self.same, scale="task"),
+        ]  # fmt: skip
+
+
+def test_a_plan_names_its_own_data_set_and_how_it_is_shown():
+    stream = hf.stream(Mine, scale="centred")
+    check_stream(stream)
+    first, second = stream.tasks
+    assert stream.settings["data"] == "digits,synth-shapes"
+    assert stream.fingerprint == hf.stream("assorted", data="digits,synth-shapes").fingerprint
+    assert [len(part) for part in (first.train, first.val, first.test)] == [80, 20, 50]
+    assert [len(part) for part in (second.train, second.val)] == [60, 0] and second.test.pixels is not first.test.pixels
+    assert first.train.augment is None and second.train.augment is not None
+    assert first.train.scale is CENTRED and abs(second.train.x().mean()) < 1e-4
+    assert hf.run("er", stream).R.shape == (2, 2)
+
+
+def test_tasks_that_are_augmented_in_different_ways_cannot_be_shown_at_once():
+    with pytest.raises(hf.RunFailed, match="augmented in different ways, and cannot be shown at once"):
+        hf.run("joint", hf.stream(Mine))
+    assert hf.run("joint", hf.stream(Mine, same=True)).R.shape == (2, 2)

@@ -13,7 +13,7 @@ import holdfast as hf
 from holdfast.data import data_folder, load
 from holdfast.engine.batching import batches
 from holdfast.errors import BadInput
-from holdfast.protocols.session import joined
+from holdfast.protocols._session import joined
 from holdfast.seeds import generator
 from holdfast.streams.rotated import _Rotation
 
@@ -387,3 +387,49 @@ def test_all_tasks_at_once_are_centred_too():
     tasks = hf.stream("permuted", tasks=2, scale="centred").tasks
     whole, _, _ = joined(tasks)
     torch.testing.assert_close(whole.x(), torch.cat([task.train.x() for task in tasks]))
+
+
+# An output layer for each task
+
+
+def test_a_head_per_task_is_a_layer_of_the_tasks_classes():
+    """Twenty-five hidden units: a shared layer of ten outputs has 260 parameters, three layers have 780."""
+    words = {"tasks": 3, "examples": 60, "test_examples": 50, "scenario": "task"}
+    net = hf.net("mlp", hidden=(25,))
+    shared, own = (
+        hf.run("finetune", hf.stream("permuted", head=head, **words), net=net) for head in ("shared", "task")
+    )
+    assert own.net["parameters"] - shared.net["parameters"] == 2 * 260
+    assert own.resources["bytes"][0] - shared.resources["bytes"][0] >= 2 * 260 * 4
+    stream = hf.stream("permuted", head="task", **words)
+    assert [task.classes for task in stream.tasks] == [tuple(range(10 * t, 10 * t + 10)) for t in range(3)]
+    assert stream.info.classes == 30 and stream.settings["head"] == "task"
+    for task, other in zip(stream.tasks, hf.stream("permuted", **words).tasks, strict=True):
+        assert torch.equal(task.train.y, other.train.y + 10 * task.t) and torch.equal(task.train.x(), other.train.x())
+
+
+def test_a_tasks_own_layer_is_left_alone_by_the_others():
+    stream = hf.stream("permuted", head="task", tasks=3, examples=60, scenario="task")
+    seen = []
+
+    class Watched(type(hf.method("finetune"))):
+        def finish(self, train):
+            seen.append(self.net.module[-1].weight.detach().clone())
+
+    hf.run(Watched(), stream)
+    for t in range(3):
+        before, after = seen[t], seen[-1]
+        assert torch.equal(before[10 * t : 10 * t + 10], after[10 * t : 10 * t + 10])
+    assert not torch.equal(seen[0][10:20], seen[1][10:20])
+
+
+@pytest.mark.parametrize("name", ["split", "permuted"])
+def test_a_head_per_task_needs_the_task(name):
+    with pytest.raises(BadInput, match="head=task needs the task label to choose a layer"):
+        hf.stream(name, head="task")
+
+
+def test_uneven_tasks_have_layers_as_wide_as_they_are():
+    stream = hf.stream("split", sizes=(2, 3), tasks=2, order=(7, 3, 1, 4, 9), scenario="task", head="task")
+    assert [task.classes for task in stream.tasks] == [(0, 1), (2, 3, 4)] and stream.info.classes == 5
+    assert sorted(stream.tasks[1].test.y.unique().tolist()) == [2, 3, 4]

@@ -95,7 +95,7 @@ def test_a_generator_beside_another_leaves_it_as_it_is():
         ("slt", {"parts": "DP10-10"}, "augment would move and mirror the permuted pixels of parts 'DP10-10'"),
         (
             "split",
-            {"data": (np.zeros((20, 5)), [0, 1] * 10)},
+            {"data": (np.zeros((20, 5)), [0, 1] * 10), "tasks": 2},
             "augment needs images, but data set 'arrays' has",
         ),
     ],
@@ -144,7 +144,9 @@ def test_a_channel_of_one_value_becomes_0():
 
 @pytest.mark.parametrize("scenario", ["class", "domain"])
 def test_a_scale_per_task_would_tell_the_task_where_it_is_hidden(scenario):
-    with pytest.raises(hf.BadInput, match=f"scale=task needs the task label .* the '{scenario}' scenario hides it"):
+    with pytest.raises(
+        hf.BadInput, match=f"scale=task needs the task label .* the '{scenario}' scenario hides it; use"
+    ):
         hf.stream("split", scale="task", scenario=scenario)
 
 

@@ -20,7 +20,7 @@ class Fails(hf.Learner):
     task: int = 1
     step: int = 3
 
-    def begin(self, train):
+    def begin(self, train, plan):
         self.steps = 0
 
     def observe(self, batch):

@@ -40,7 +40,7 @@ class Logged(hf.Learner):
 
     log: str
 
-    def begin(self, train):
+    def begin(self, train, plan):
         self.steps = 0
 
     def observe(self, batch):
@@ -344,6 +344,25 @@ def test_a_killed_node_costs_nothing_but_time(cluster, second, cell, tmp_path):
     assert len(list(tmp_path.glob("cells/*/record.json"))) == 24
 
 
+@pytest.mark.ray
+def test_tasks_from_several_data_sets_under_every_kind_of_protocol(cluster, tmp_path):
+    """Five tasks of 32×32 RGB, augmented and each with a scale of its own; a worker is killed in each run."""
+    here = [name for name in ("mnist", "cifar-10", "svhn") if (data_folder() / name).is_dir()]
+    shown = {"tasks": 5, "per_class": (6, 3, 4), "augment": True, "scale": "task", "head": "task"}
+    stream = hf.stream("assorted", data=",".join(["digits", "synth", *here]), **shown)
+    tried = {"lr": (0.01, 0.001), "decay": (0.0,), "epochs": 2, "batch": 20}
+    protocols = [hf.protocol("online"), hf.protocol("epochs", epochs=2), hf.protocol("crossval", **tried)]
+    net, logs = hf.net("mlp", hidden=(20,)), [str(tmp_path / f"log{i}") for i in range(3)]
+
+    def cells(method):
+        return [hf.Cell(method(logs[i]), stream, net, p, 0, reseed=False) for i, p in enumerate(protocols)]
+
+    found = execute_on_ray(cells(KilledOnce), tmp_path, "ray")
+    assert all(Path(f"{log}.killed").exists() for log in logs)
+    for record, alone in zip(found, execute(cells(KilledOnce), jobs=1), strict=True):
+        assert same(record, alone), record
+
+
 OWN = """
 import os, signal
 from dataclasses import dataclass
@@ -354,7 +373,7 @@ import holdfast as hf
 class Killed(hf.Learner):
     log: str
 
-    def begin(self, train):
+    def begin(self, train, plan):
         with open(self.log, "a") as log:
             log.write("begins ")
 

@@ -83,7 +83,7 @@ def _data(name: str | None) -> list[dict[str, Any]]:
         if row.embedded:
             summary, about = "embedded", "embedded: nothing to download"
         elif entry is None:
-            summary = about = f"a folder of yours; {_present(row)}"
+            summary = about = f"a folder of yours; {_present(row)} ({row.note})"
         else:
             rows = f"{entry.rows[0]} train and {entry.rows[1]} test rows" if entry.rows else "images"
             shape = "×".join(map(str, entry.shape))
@@ -96,8 +96,8 @@ def _data(name: str | None) -> list[dict[str, Any]]:
 
 def _present(row: StatusRow) -> str:
     if row.train is None:
-        return f"cannot be read: {row.note}" if row.present else "not here"
-    return f"here: {row.train} and {row.test}"
+        return "cannot be read" if row.present else "not here"
+    return f"here: {row.train} and {row.test} rows"
 
 
 def _print_in_full(entries: list[dict[str, Any]]) -> None:

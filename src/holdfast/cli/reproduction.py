@@ -85,7 +85,7 @@ def reproduce_one(
     if found or recipe is None:
         raise BadInput(*found)
     whole = recipe.entries(size.scale)
-    asked = whole if words is None else _only(recipe, whole, words)
+    asked = whole if words is None else _only(recipe, size.scale, whole, words)
     numbers = range(size.seeds or recipe.seeds[size.scale])
     home = Path(output.out or _default(recipe, asked))
     if output.fresh:
@@ -144,12 +144,12 @@ def kept(home: Path) -> Reproduction | None:
     return Reproduction.read(values if isinstance(values, dict) else {})
 
 
-def _only(recipe: papers.Recipe, entries: list[papers.Entry], words: str) -> list[papers.Entry]:
+def _only(recipe: papers.Recipe, scale: papers.Scale, entries: list[papers.Entry], words: str) -> list[papers.Entry]:
     """Of its rows and columns those asked for."""
     if not entries:
         raise BadInput(f"{recipe.id} has no runs to choose from; leave --only out")
     known = {word for cell in recipe.published for place in (cell["row"], cell["column"]) for word in place.split(", ")}
-    return papers.only(entries, [word.strip() for word in words.split(",")], known)
+    return papers.only(entries, [word.strip() for word in words.split(",")], known, papers.absent(recipe, scale))
 
 
 def _default(recipe: papers.Recipe, entries: list[papers.Entry]) -> Path:

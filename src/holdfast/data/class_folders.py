@@ -1,7 +1,7 @@
 """Images in one folder per class: `train/` and `test/` with class folders each, or one tree of class folders.
 
 Images are read one after the other into one array of bytes, (N, C, H, W): grey ones have one channel, and three where
-any image has colours. All must have one size.
+any image has colours; transparency is left out. All must have one size.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ LIMIT = 2**33  # bytes of all images together
 PIXELS = 50_000_000  # of one image
 MOST = 10  # broken images named at once
 GREY = ("1", "L", "LA")
-COLOURS = ("P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr")
+PALETTES = ("P", "PA")
+COLOURS = (*PALETTES, "RGB", "RGBA", "RGBX", "CMYK", "YCbCr")
 FAULTS = (
     OSError, EOFError, SyntaxError, ValueError, TypeError, KeyError, IndexError, OverflowError, AssertionError,
     MemoryError, NotImplementedError, struct.error, zlib.error,
@@ -48,9 +49,10 @@ def here(home: Path) -> bool:
     return any(_is_image(image.name) for root in roots for each in _folders(root) for image in children(root / each))
 
 
-def files(home: Path) -> list[Path]:
-    """All images, in the order in which they are read."""
-    return [root / label / name for root, tree in _trees(home) for label, names in tree.items() for name in names]
+def files(home: Path) -> list[str]:
+    """All images, in the order in which they are read; as text, for there may be many."""
+    parts = [(os.path.join(root, label, ""), names) for root, tree in _trees(home) for label, names in tree.items()]
+    return [part + name for part, names in parts for name in names]
 
 
 def tested(home: Path) -> bool:
@@ -60,10 +62,10 @@ def tested(home: Path) -> bool:
 def read(home: Path) -> Given:
     need_pillow(home.name)
     trees = _trees(home)
-    paths = files(home)
-    x, digest = _pixels(home, paths)
+    x, digest = _pixels(home, files(home))
     classes = tuple(trees[0][1])
-    y = np.array([classes.index(label) for _, tree in trees for label, names in tree.items() for _ in names])
+    labels = [(classes.index(label), len(names)) for _, tree in trees for label, names in tree.items()]
+    y = np.repeat(*np.transpose(labels))
     n = sum(map(len, trees[0][1].values()))
     test = Table(x[n:], y[n:], classes) if len(trees) > 1 else None
     return Given(Table(x[:n], y[:n], classes), test, digest)
@@ -128,7 +130,7 @@ def _is_image(name: str) -> bool:
     return os.path.splitext(name)[1].lower() in SUFFIXES
 
 
-def _pixels(home: Path, paths: Sequence[Path]) -> tuple[np.ndarray, str]:
+def _pixels(home: Path, paths: Sequence[str]) -> tuple[np.ndarray, str]:
     """All images, (N, C, H, W), and a digest over their names and bytes."""
     digest = hashlib.sha256()
     x = np.empty((0, 0, 0, 0), np.uint8)
@@ -136,9 +138,9 @@ def _pixels(home: Path, paths: Sequence[Path]) -> tuple[np.ndarray, str]:
     broken: list[str] = []
     other: list[str] = []
     for i, path in enumerate(paths):
-        name = path.relative_to(home).as_posix()
+        name = Path(path).relative_to(home).as_posix()
         try:
-            image = _image(path, name, digest)  # (C, H, W)
+            image = _image(Path(path), name, digest)  # (C, H, W)
         except BadInput as error:
             broken += error.faults
             if len(broken) == MOST:
@@ -176,6 +178,8 @@ def _image(path: Path, name: str, digest: hashlib._Hash) -> np.ndarray:
                 if image.mode not in (*GREY, *COLOURS):
                     raise refused(path, f"pixels of the kind {image.mode}", f"{WANTED}; convert it")
                 pixels = np.asarray(image.convert("L" if image.mode in GREY else "RGB"))  # (H, W) or (H, W, 3)
+                if image.mode in PALETTES and (pixels == pixels[..., :1]).all():
+                    pixels = pixels[..., 0]  # grey
     except Image.DecompressionBombError as error:
         raise refused(path, "too many pixels", f"at most {PIXELS}; make it smaller") from error
     except BadInput:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -33,7 +33,7 @@ class Layout:
 
     word: str
     here: Callable[[Path], bool]  # whether a folder looks like it
-    files: Callable[[Path], list[Path]]  # that are read
+    files: Callable[[Path], Sequence[str | Path]]  # that are read
     tested: Callable[[Path], bool]  # whether it has test rows of its own
     read: Callable[[Path], Given]
     rows: Callable[[Path], tuple[int, int]]  # train and test, without reading images
@@ -91,7 +91,7 @@ def load(home: Path, seed: int) -> DataSet:
     A second call is free while the files are unchanged.
     """
     found = layout(home)
-    return _loaded(home, _stamp(home, found.files(home)), None if found.tested(home) else seed)
+    return _loaded(home, _stamp(found.files(home)), None if found.tested(home) else seed)
 
 
 @lru_cache(maxsize=KEPT)
@@ -116,14 +116,14 @@ def _layout(home: Path) -> Layout | None:
     return next((each for each in LAYOUTS if each.here(home)), None)
 
 
-def _stamp(home: Path, paths: list[Path]) -> str:
+def _stamp(paths: Sequence[str | Path]) -> str:
     """A digest over the files' names, times and sizes: a changed file is read anew."""
     digest = hashlib.sha256()
     for path in paths:
         try:
             found = os.stat(path)
         except OSError as error:
-            raise refused(path, f"a broken file ({error.strerror})", "one that can be read") from error
+            raise refused(Path(path), f"a broken file ({error.strerror})", "one that can be read") from error
         digest.update(f"{path}\0{found.st_mtime_ns}\0{found.st_size}\0".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 

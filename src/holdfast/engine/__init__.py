@@ -2,10 +2,11 @@
 
 from holdfast.engine.batching import batches
 from holdfast.engine.checkpoint import Checkpoint, Keeper
-from holdfast.engine.count import count_flops
+from holdfast.engine.count import count_flops, counting
 from holdfast.engine.evaluate import Score, Shuffled, entropy, pooled, score, score_together
 from holdfast.engine.fisher import fisher
 from holdfast.engine.gradients import cross_entropy, restrict
+from holdfast.engine.labour import CHECK_EVERY, Samples, check_finite, observed, repeat
 from holdfast.engine.memory import ClassRing, Memory, Reservoir, TaskRing
 from holdfast.engine.optim import SGD, Adam, AdamW, Momentum, Optimiser, OptimiserName, ScheduleName, optimiser
 from holdfast.engine.state import Plain, State, Stateful

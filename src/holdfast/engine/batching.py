@@ -14,15 +14,25 @@ BLOCK_ROWS = 4096  # rows gathered and transformed together; batches are slices 
 
 
 def batches(
-    part: Part, size: int, rng: torch.Generator, task: int | Tensor | None, kept: Tensor | None = None
+    part: Part,
+    size: int,
+    rng: torch.Generator,
+    task: int | Tensor | None,
+    kept: Tensor | None = None,
+    *,
+    ordered: bool = False,
+    rows: bool = False,
 ) -> Iterator[Batch]:
-    """One pass over a part in random order. `task` may be one index per row of the part; `kept` limits the rows.
+    """One pass over a part in random order, or as it lies. `task` may be one index per row of the part; `kept` limits
+    the rows; `rows`: batches say which they have.
 
     Augmentation has random numbers of its own, other ones for each pass, so that the order is the same without it.
     """
     dice = beside(rng, "augmentation") if part.augment is not None else rng
     n = len(part) if kept is None else len(kept)
-    order = torch.randperm(n, generator=rng)
+    order = torch.randperm(n, generator=rng)  # also where it is not used: each pass has dice of its own
+    if ordered:
+        order = torch.arange(n)
     if kept is not None:
         order = kept[order]
     order = order.to(part.y.device)
@@ -32,4 +42,5 @@ def batches(
         for i in range(0, len(block), size):
             stop = i + size
             mine = raw[i:stop] if part.augment is None else part.augment(raw[i:stop], dice)
-            yield Batch(part.seen(mine, block[i:stop]), y[i:stop], task if tasks is None else tasks[i:stop])
+            said = task if tasks is None else tasks[i:stop]
+            yield Batch(part.seen(mine, block[i:stop]), y[i:stop], said, block[i:stop] if rows else None)

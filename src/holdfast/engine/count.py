@@ -2,26 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils.flop_counter import flop_registry
 
 T = TypeVar("T")
 
 _CONVOLUTION = torch.ops.aten.convolution_backward
+_current: ContextVar[Counter | None] = ContextVar("counter", default=None)
+_WHOLE: set[Any] = {torch.ops.prim.device.default}  # operations without a formula that are not made of others
 
 
 def count_flops(work: Callable[[], T]) -> tuple[T, int]:
     """Do the work and count its matrix products and convolutions (2·m·n·k for a product; in-place ones are missed)."""
-    with _Counter() as counter:
+    with counting() as counter:
         result = work()
     return result, counter.total
 
 
-class _Counter(TorchDispatchMode):
+@contextmanager
+def counting() -> Iterator[Counter]:
+    """Count the operations in here, also those of work that fails."""
+    with Counter() as counter:
+        token = _current.set(counter)
+        try:
+            yield counter
+        finally:
+            _current.reset(token)
+
+
+@contextmanager
+def uncounted() -> Iterator[Counter | None]:
+    """Do not count the operations in here; who does adds to the counter, if there is one, what they came to."""
+    with _disable_current_modes():
+        token = _current.set(None)
+        try:
+            yield token.old_value if token.old_value is not token.MISSING else None
+        finally:
+            _current.reset(token)
+
+
+class Counter(TorchDispatchMode):
     """What `FlopCounterMode` counts, without its tables per module and without loading torch's compiler (2 s)."""
 
     def __init__(self) -> None:
@@ -34,12 +60,15 @@ class _Counter(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if func in _WHOLE:
+            return func(*args, **kwargs)
         formula = flop_registry.get(func._overloadpacket)
-        if formula is None and func is not torch.ops.prim.device.default:
+        if formula is None:
             with self:  # an operation made of others, in inference mode
                 whole = func.decompose(*args, **kwargs)
             if whole is not NotImplemented:
                 return whole
+            _WHOLE.add(func)
         out = func(*args, **kwargs)
         if func._overloadpacket is _CONVOLUTION:
             self.total += _convolution_backward(*args, out_val=out)

@@ -144,8 +144,9 @@ def read_files(folder: Path) -> Files:
 
 def _encode(value: State, tensors: dict[str, Tensor]) -> Any:
     if isinstance(value, Tensor):
-        name = str(len(tensors))
-        tensors[name] = value.cpu().contiguous()
+        same = (name for name, known in tensors.items() if known is value)  # what stands twice is written once
+        name = next(same, str(len(tensors)))
+        tensors[name] = value if value.is_cpu and value.is_contiguous() else value.cpu().contiguous()
         return {"tensor": name}
     if isinstance(value, dict):
         return {"dict": [[k, _encode(v, tensors)] for k, v in value.items()]}

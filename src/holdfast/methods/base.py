@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
 from holdfast.audit.lease import Lease
 from holdfast.engine import Net, Optimiser, Plain, cross_entropy
-from holdfast.types import Batch, StreamInfo
+from holdfast.types import Batch, Lesson, StreamInfo
+
+Option = str | None  # a structural choice; none: there is nothing to choose
+
+
+class Rung(NamedTuple):
+    """An option tried for so many steps in all. A trial of it that ended at an earlier rung goes on from there."""
+
+    option: Option
+    steps: int
 
 
 class Learner(Plain):
@@ -21,29 +31,44 @@ class Learner(Plain):
     """
 
     needs_task: ClassVar[bool] = False  # predicting needs the task label, so class and domain scenarios are refused
+    needs_boundaries: ClassVar[bool | None] = None  # where tasks end; none: a method with a `begin` or `finish` does
     mixes: ClassVar[bool] = False  # wants all tasks mixed (the i.i.d. upper bound); the card says so
-    not_state = ("info", "_allowed", "_chosen_by")
+    not_state = ("info", "shared", "_allowed", "_chosen_by")
 
     net: Net
     optimiser: Optimiser
     info: StreamInfo
     rng: torch.Generator
+    shared: dict[str, Any]  # what the trials of a task have in common; gone when the task is over
 
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
         """Once, before the first task. `info` has shapes, classes and the head policy, never data."""
         self.net, self.optimiser, self.info, self.rng = net, optimiser, info, rng
+        self.shared = {}
         allowed = info.allowed()
         self._allowed = None if allowed is None else allowed.to(net.device)
 
-    def begin(self, train: Lease | None) -> None:
-        """A task arrives. A lease on its data, or None under single-pass protocols."""
+    def begin(self, train: Lease | None, plan: Lesson) -> None:
+        """A task arrives: a lease on its data, or None under single-pass protocols, and how much of it will come."""
 
-    def options(self, train: Lease) -> list[str | None]:
-        """Structural choices for this task, tried like a grid by protocols that select."""
+    # Protocols that select try each of a learner's options from where the task began; most learners have none.
+
+    def options(self, train: Lease) -> Sequence[Option | Rung]:
+        """Structural choices for this task, tried like a grid."""
         return [None]
 
-    def choose(self, option: str | None) -> None:
-        """Take one of the options; called before the task's first batch."""
+    def more_options(self, train: Lease, tried: Sequence[tuple[Option | Rung, float]]) -> Sequence[Option | Rung]:
+        """What else to try, now that all before has been tried, with the quality of each. Nothing: it is enough."""
+        return []
+
+    def choose(self, option: Option) -> None:
+        """Take one of the options; called before `begin`."""
+
+    def share(self, train: Lease) -> None:
+        """Put what all trials of the task need, a frozen trunk's features, into `self.shared`, where it is not yet.
+
+        Called before `begin`, and when an interrupted trial goes on; `batch.rows` are the rows of the lease.
+        """
 
     @abstractmethod
     def observe(self, batch: Batch) -> Tensor:
@@ -53,7 +78,7 @@ class Learner(Plain):
         """The task ends; the lease is readable for the last time."""
 
     def ready(self) -> None:
-        """Before each scoring, e.g. to train a throw-away copy on a coreset."""
+        """Before each scoring, e.g. to train a throw-away copy on a coreset. It counts as training."""
 
     def predict(self, x: Tensor, task: int | None) -> Tensor:
         """Logits (B, C), or S samples of them (S, B, C). `task` is None when the scenario hides it. Changes nothing."""

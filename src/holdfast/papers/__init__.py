@@ -15,7 +15,7 @@ from importlib import resources
 
 import holdfast as hf
 from holdfast.errors import unknown
-from holdfast.papers.base import SCALES, Entry, Recipe, Scale, judged, only
+from holdfast.papers.base import SCALES, Entry, Recipe, Scale, absent, judged, only
 
 BUILT = ("gem", "apps", "still")  # papers that have recipes; each is a module of this package
 
@@ -55,4 +55,4 @@ def find(id: str) -> Recipe:
     return recipe
 
 
-__all__ = ["SCALES", "Entry", "Item", "Recipe", "Scale", "contents", "find", "judged", "only"]
+__all__ = ["SCALES", "Entry", "Item", "Recipe", "Scale", "absent", "contents", "find", "judged", "only"]

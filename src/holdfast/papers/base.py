@@ -60,16 +60,18 @@ class Entry:
         return {**parts, "whose": "authors" if self.emulated else "correct"}
 
 
-def only(entries: Sequence[Entry], words: Sequence[str], known: Collection[str] = ()) -> list[Entry]:
+def only(
+    entries: Sequence[Entry], words: Sequence[str], known: Collection[str] = (), absent: Collection[str] = ()
+) -> list[Entry]:
     """The entries that have these words, and those whose choice they take.
 
     Words of one kind are alternatives: 'fc', 'LWTA' and 'D9-1a' ask for two models on one task. `known`: words of the
-    paper's, which may have no runs at this scale.
+    paper's, which may have no runs at this scale; `absent`: those that have none because a data set is not here.
     """
     kinds = {word: kind for entry in entries for kind, word in entry.words.items()}
     wrong = [word for word in dict.fromkeys(words) if word not in kinds]
     if wrong:
-        raise hf.BadInput(*(_why_not(word, kinds, known) for word in wrong))
+        raise hf.BadInput(*(_why_not(word, kinds, known, absent) for word in wrong))
     asked: dict[str, set[str]] = {}
     for word in words:
         asked.setdefault(kinds[word], set()).add(word)
@@ -80,7 +82,9 @@ def only(entries: Sequence[Entry], words: Sequence[str], known: Collection[str] 
     return [e for e in entries if e in kept or (e.row, e.column, e.emulated) in followed]
 
 
-def _why_not(word: str, runs: Collection[str], known: Collection[str]) -> str:
+def _why_not(word: str, runs: Collection[str], known: Collection[str], absent: Collection[str]) -> str:
+    if word in absent:
+        return f"{word!r} has no runs, for the data set is not here; `holdfast data status` says how to get it"
     if word not in known:
         return unknown("row or column", word, runs)
     near = [run for run in runs if run.startswith(word) or word.startswith(run)]
@@ -126,6 +130,7 @@ def series(name: str, records: Sequence[hf.Record], numbers: Callable[[hf.Record
     return Series(name, hf.panels.scenario_of(records[0]), mean, low, high)
 
 
+ABSENT = "data set absent"  # why a cell has no runs
 Place = tuple[str, str]  # row and column
 Forgets = Literal["forgetting", "none", "undecided"]
 
@@ -150,6 +155,13 @@ class Recipe:
     figures: Callable[[Found], list[Figure]] | None = None
     behind: Callable[[str, str], Sequence[Place]] = lambda row, column: ((row, column),)  # the entries of a cell
     missing: Callable[[Scale], Mapping[Place, str]] = lambda scale: {}  # why a cell has no runs at this scale
+    data: Callable[[str, str], str] | None = None  # the data set of a cell, where a table has several
+
+
+def absent(recipe: Recipe, scale: Scale) -> set[str]:
+    """The data sets of a table that are not here, as it calls them."""
+    places = [place for place, why in recipe.missing(scale).items() if why == ABSENT]
+    return {recipe.data(*place) for place in places} if recipe.data else set()
 
 
 def published(paper: str, item: str) -> tuple[str, tuple[Mapping[str, Any], ...]]:
@@ -174,7 +186,8 @@ def judged(
     A cell is judged on the number under the authors' procedure where it says so, else on the correct one. Numbers
     that the paper does not print have `published` None; those measured under another setting than the paper's, as all
     are at smoke, or from a part of their runs, cannot be within tolerance or out of it. `entries`: what was asked for;
-    `whole`: all that could be, if that is more. A cell that has nothing that was asked for is no row then.
+    `whole`: all that could be, if that is more. A cell that has nothing that was asked for is no row then. Data sets
+    that were run come first, those that are absent last.
     """
     settings = {(entry.row, entry.column): entry.setting for entry in entries}
     wanted = {(entry.row, entry.column, entry.emulated) for entry in whole or entries}
@@ -182,7 +195,7 @@ def judged(
     of_authors = {key: records for key, records in found.items() if (*key[:2], True) not in lacking}
     missing = recipe.missing(scale)
     cells = []
-    for cell in recipe.published:
+    for cell in _in_order(recipe, missing):
         place = (cell["row"], cell["column"], cell["metric"])
         values, theirs = recipe.measure(found, *place, False), recipe.measure(of_authors, *place, True)
         mean, low, high = hf.interval(values) if values else (None, None, None)
@@ -217,6 +230,18 @@ def judged(
             }
         )
     return cells
+
+
+def _in_order(recipe: Recipe, missing: Mapping[Place, str]) -> list[Mapping[str, Any]]:
+    """The cells, as published but for those of data sets that have no runs: those go below, absent ones last."""
+    if recipe.data is None:
+        return list(recipe.published)
+    places = [(cell["row"], cell["column"]) for cell in recipe.published]
+    data = [recipe.data(*place) for place in places]
+    run = {name for name, place in zip(data, places, strict=True) if place not in missing}
+    gone = {name for name, place in zip(data, places, strict=True) if missing.get(place) == ABSENT}
+    ranks = [0 if name in run else 2 if name in gone else 1 for name in data]
+    return [cell for rank in range(3) for cell, own in zip(recipe.published, ranks, strict=True) if own == rank]
 
 
 def forgets(values: Sequence[float] | None, threshold: float | None) -> Forgets | None:

@@ -102,7 +102,7 @@ def entry(
     small: dict[str, Any] = {}
     shape = dict(model.shape)
     if scale == "smoke":
-        shown |= {"data": "digits", "val": 0.2}
+        shown |= {"data": "digits", "val": 0.2} if data == "mnist" else {}
         small = {"layers": (1,), "sizes": (20,), "lr": (0.01,), "later_lr": (0.01, 0.001), "steps": 60, "batch": 20}
         small |= {"score_every": 10, **({"alphas": 10} if protocol == "application" else {})}
         small |= {"lr": (0.3,), "later_lr": (0.3, 0.1)} if model.training.get("optimiser") == "sgd" else {}

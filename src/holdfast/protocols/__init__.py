@@ -1,10 +1,10 @@
 """How a stream is shown to a learner. `protocol("online")` finds `protocols/online.py` by its name."""
 
+from holdfast.protocols._base import Protocol, fresh, record_of
+from holdfast.protocols._passing import Passing
+from holdfast.protocols._session import Progress, Session, Watch, name_of
+from holdfast.protocols._showing import Showing
 from holdfast.protocols._slips import slips_at_start
-from holdfast.protocols.base import Protocol, fresh, record_of
-from holdfast.protocols.passing import Passing
-from holdfast.protocols.session import Progress, Session, Watch, name_of
-from holdfast.protocols.showing import Showing
 from holdfast.settings import Shelf
 
 protocols: Shelf[Protocol] = Shelf("holdfast.protocols", Protocol, "protocol")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from holdfast.protocols.study import Desk, Study
+from holdfast.protocols._study import Study
 from holdfast.settings import Count, Whole
 
 
@@ -25,6 +25,3 @@ class Application(Study):
     steps: Count | None = None  # mini-batches per task; none: as many as the epochs have
     baseline: bool = True  # also train the chosen network on all tasks at once
     alphas: Whole = 100  # of a method that merges networks: also try so many steps of α from 0 to 1
-
-    def carry_out(self, desk: Desk) -> None:
-        self.retrain(desk)

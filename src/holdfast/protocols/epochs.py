@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from holdfast.protocols.passing import Passing
+from holdfast.protocols._passing import Passing
 from holdfast.settings import Count
 
 

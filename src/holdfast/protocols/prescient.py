@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, final
 
-from holdfast.protocols.study import LATER, Desk, Study, of_union, own
-from holdfast.protocols.trials import Best
+from holdfast.protocols._selecting import Candidate, Selection, Tried, of_union, own
+from holdfast.protocols._stops import Best
+from holdfast.protocols._study import LATER, Study
 from holdfast.types import Stream, Task
 
 
@@ -24,36 +25,45 @@ class Prescient(Study):
     choose_on: Literal["val", "test"] = "test"  # prescience is of the test rows
     weights_from: Literal["best", "last"] = "last"  # which step's weights of the first task are retrained
 
-    def carry_out(self, desk: Desk) -> None:
-        first, second = desk.session.stream.tasks
-        for settings in desk.not_tried(desk.grid()):
-            self._try(desk, first, second, settings)
-            desk.tick()
-        two = desk.best_of(second)
-        assert desk.first is not None
-        one, begun = desk.first
-        desk.adopt(one.settings)
-        learner = desk.session.learner
-        learner.load(begun)
-        desk.take(first, one)
-        desk.session.meet(second)
-        desk.trials.finish(learner, second, two)
-        desk.take(second, two)
-
-    def _try(self, desk: Desk, first: Task, second: Task, settings: dict[str, Any]) -> None:
-        """One model with every ε₂."""
-        learner, net = desk.candidate(settings)
-        progress = desk.done, desk.candidates
-        one = desk.trials.train(learner, net, first, settings, own, self.first_stop(), None, progress)
-        if one.failed:
+    def select(self, selection: Selection, models: list[dict[str, Any]]) -> None:
+        """Every model learns the first task, and then the second with every ε₂."""
+        session, mine = selection.session, selection.own
+        first, second = session.stream.tasks
+        if session.next > second.t:  # interrupted when both were learned
             return
-        desk.trials.finish(learner, first, one)
-        begun = learner.state()
-        for lr in self.later_lr:
-            desk.begin_again(learner, begun, lr)
-            two = desk.trials.train(learner, net, second, {LATER: lr}, of_union, Best(), one.trial, progress)
-            if two.kept.quality > desk.worth and two.failed is None:
-                desk.best, desk.worth, desk.first = two, two.kept.quality, (one, begun)
+        rates = (None, *self.later_lr)  # none: the first task
+        pairs = [(model, lr) for model in models for lr in rates]
+        for model, lr in pairs[mine["done"] :]:
+            if lr is None:
+                self._learn_first(selection, first, model, len(pairs))
+            elif mine["first"] is not None:
+                self._learn_second(selection, second, lr, len(pairs))
+            selection.tick()
+        two = selection.best_of(second)
+        mine.pop("first")
+        of_best = mine.pop("of_best")
+        one, begun = Tried.unpacked(of_best["first"]), of_best["begun"]
+        self.adopt(selection, one.settings)
+        session.learner.load(begun)
+        self.take(selection, first, one)
+        session.meet(second)
+        selection.finish(second, two)
+        self.take(selection, second, two)
+
+    def _learn_first(self, selection: Selection, task: Task, model: dict[str, Any], of: int) -> None:
+        one = selection.trial(task, Candidate(model), own, self.first_stop(), of=of, model=True)
+        selection.own |= {"first": None, "begun": None}
+        if one.failed is None:
+            selection.finish(task, one)
+            selection.own |= {"first": one.packed(), "begun": selection.session.learner.state()}
+
+    def _learn_second(self, selection: Selection, task: Task, lr: float, of: int) -> None:
+        mine = selection.own
+        began_from = mine["first"]["trial"]
+        two = selection.trial(task, Candidate({LATER: lr}), of_union, Best(), of=of, began_from=began_from)
+        if two.failed is None and (mine["worth"] is None or two.kept.quality > mine["worth"]):
+            of_best = {"first": mine["first"], "begun": mine["begun"]}
+            mine |= {"best": two.packed(), "worth": two.kept.quality, "of_best": of_best}
 
     def faults_of_choice(self, stream: Stream) -> list[str]:
         found = []

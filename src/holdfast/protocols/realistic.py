@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, final
 
-from holdfast.protocols.study import Desk, Study, of_union
-from holdfast.protocols.trials import Reach, Stop, Tried
+from holdfast.protocols._selecting import Tried, of_union
+from holdfast.protocols._stops import Reach, Stop
+from holdfast.protocols._study import Study
 from holdfast.settings import Fraction
 from holdfast.types import Task
 
@@ -25,9 +26,6 @@ class Realistic(Study):
 
     threshold: Fraction = 0.99  # μ: the share of the best accuracy at which retraining stops (the authors' code: 0.999)
     emulate: Literal["none", "alg2"] = "none"  # alg2: choose ε₂ by the test accuracy on all tasks so far, as printed
-
-    def carry_out(self, desk: Desk) -> None:
-        self.retrain(desk)
 
     def later_stop(self) -> Stop:
         return Reach(self.threshold)

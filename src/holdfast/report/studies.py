@@ -23,7 +23,7 @@ COLUMNS = [("Label", ""), ("Scenario", ""), ("Chosen", ""), ("Stopped at step", 
 
 def section(groups: Sequence[Group], *, drawn: bool = True) -> str:
     """A row for each label that was studied, and its course over time; nothing where there is none."""
-    studied = [g for g in groups if len(g.first.study.get("trials", ())) and len(g.first.tasks) > 1]
+    studied = [g for g in groups if len(g.first.study.get("curves", ())) and len(g.first.tasks) > 1]
     if not studied:
         return ""
     pieces = [parts.table("Studies", COLUMNS, "".join(map(_row, studied)), "lines")]

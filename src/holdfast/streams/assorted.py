@@ -22,8 +22,8 @@ class Assorted(StreamSpec):
     """Every task is a data set of its own, `data="digits,synth,mnist"`, all brought to images of one size.
 
     With more tasks than data sets these come again in their order, each time with rows drawn anew; without `tasks`
-    each comes once. In the `task` scenario every task has outputs of its own; in `class` the outputs are those of all
-    data sets, one after the other; in `domain` all tasks have the same.
+    each comes once. The outputs are those of all data sets, one after the other; `head=task` gives each task its own,
+    and in the `domain` scenario all tasks have the same.
 
     >>> import holdfast as hf
     >>> stream = hf.stream("assorted", data="digits,synth-shapes", size=16, per_class=(20, 5, 10))
@@ -78,7 +78,7 @@ class Assorted(StreamSpec):
         plans: list[Plan] = []
         outputs, begun = 0, {}
         for t, one in enumerate(each):
-            whose = {"task": t, "class": id(one), "domain": 0}[scenario]  # who shares outputs
+            whose = 0 if scenario == "domain" else id(one)  # who shares outputs
             if whose not in begun:
                 begun[whose] = outputs
                 outputs += len(one.classes)
@@ -103,9 +103,9 @@ class Assorted(StreamSpec):
             found.append(f"{len(data)} data sets make at least {len(data)} tasks, not {len(each)}; leave tasks out")
         if scenario == "domain" and len(set(sizes)) > 1:
             found.append(f"the domain scenario needs tasks of equal size, not {', '.join(map(str, sizes))} classes")
-        if scenario == "class" and self.labels == "random" and len(set(each)) < len(each):
+        if scenario != "domain" and self.head == "shared" and self.labels == "random" and len(set(each)) < len(each):
             found.append(
-                "labels=random would give an image two classes where a data set comes twice in the class scenario; "
-                "use scenario 'task' or 'domain'"
+                "labels=random would give the images of a data set that comes twice two classes; "
+                "use head=task, or the domain scenario"
             )
         return found

@@ -32,6 +32,7 @@ class StreamSpec(ABC):
     test_examples: Count | None = None  # test rows per task; none: all there are
     val: Fraction = 0.0  # share of each class's training rows kept apart for validation, in all tasks
     scenario: Scenario | None = None  # class, domain or task; none: the stream's own default
+    head: Literal["shared", "task"] = "shared"  # task: an output layer for each task, in the task scenario
     augment: bool = False  # training batches show random crops (padded by an eighth of the side) and mirror images
     scale: ScaleName = "unit"  # bytes: from 0 to 1, from −1 to 1 (centred), or to the task's mean 0 and deviation 1
 
@@ -57,17 +58,25 @@ class StreamSpec(ABC):
         if faults := [fault for one in data for fault in self._faults_of_data(one)]:
             raise BadInput(*dict.fromkeys(faults))
         scenario, outputs, planned = self.plan_all(data, seed)
-        plans = [(plan, plan.data or data[0]) for plan in planned]
-        if faults := [*_faults_of_plan(name, scenario, outputs, plans), *self._faults_of_scale(scenario)]:
-            raise BadInput(*faults)
+        plans = [self._whole(plan, data[0]) for plan in planned]
+        if faults := [*_faults_of_plan(name, scenario, outputs, plans), *self._faults_of_scenario(scenario, plans)]:
+            raise BadInput(*dict.fromkeys(faults))
+        if self.head == "task":
+            outputs, plans = _apart(plans)
+        used = [*data, *dict.fromkeys(own for _, own in plans if own not in data)]
         held = self._held(plans, seed)
         tasks = tuple(self._task(t, plan, own, held[own], seed) for t, (plan, own) in enumerate(plans))
         _refuse_shapes(name, tasks)
         info = StreamInfo(name, scenario, tasks[0].train.shape, outputs, tuple(task.classes for task in tasks))
         chosen = {k: v["chosen_by"] for k, v in provenance(self).items()}
-        names = ",".join(one.name for one in data)
+        names = ",".join(one.name for one in used)
         settings = {"data": names, **settings_of(self), "tasks": len(tasks), "scenario": scenario}
-        return Stream(info, tasks, seed, settings, _fingerprint(data), partial(self.cut, name, given), chosen, self)
+        return Stream(info, tasks, seed, settings, _fingerprint(used), partial(self.cut, name, given), chosen, self)
+
+    def _whole(self, plan: Plan, data: DataSet) -> Planned:
+        """The plan and its data set, where it leaves something to the stream completed."""
+        augment = self.augment if plan.augment is None else plan.augment
+        return replace(plan, augment=augment, scale=plan.scale or self.scale), plan.data or data
 
     def _faults_of_data(self, data: DataSet) -> list[str]:
         faults = self.faults(data)
@@ -75,20 +84,16 @@ class StreamSpec(ABC):
             faults.append(f"data set {data.name!r} has one class; a stream needs at least two")
         if self.val >= 1:
             faults.append(f"val must leave training rows: below 1, not {self.val:g}")
-        if self.augment and len(data.shape) != 3:
-            faults.append(f"augment needs images, but data set {data.name!r} has vectors of {data.shape[0]}")
-        if self.scale == "task" and data.x.dtype != torch.uint8:
-            faults.append(
-                f"scale=task is for bytes, but data set {data.name!r} has floats, which are shown as they are"
-            )
         return faults
 
-    def _faults_of_scale(self, scenario: Scenario) -> list[str]:
-        if self.scale != "task" or scenario == "task":
-            return []
+    def _faults_of_scenario(self, scenario: Scenario, plans: Sequence[Planned]) -> list[str]:
+        """What uses the task label, which only the task scenario gives."""
+        scaled, headed = any(plan.scale == "task" for plan, _ in plans), self.head == "task"
+        needs = {"scale=task": ("to show test rows", scaled), "head=task": ("to choose a layer", headed)}
         return [
-            f"scale=task needs the task label to show test rows, and the {scenario!r} scenario hides it; "
-            "use scenario 'task', or scale=centred"
+            f"{what} needs the task label {why}, and the {scenario!r} scenario hides it; use scenario 'task'"
+            for what, (why, asked) in needs.items()
+            if asked and scenario != "task"
         ]
 
     def _held(self, plans: Sequence[Planned], seed: int) -> dict[DataSet, Tensor]:
@@ -132,13 +137,7 @@ class StreamSpec(ABC):
             return Part(pixels, rows, to_stream[y[rows]], plan.transform)
 
         parts = part(data.x, data.y, train), part(data.x, data.y, val), part(data.x_test, data.y_test, test)
-        return Task(t, plan.name, tuple(sorted(set(plan.classes))), *self._dressed(*parts))
-
-    def _dressed(self, train: Part, val: Part, test: Part) -> tuple[Part, Part, Part]:
-        """The parts of a task, augmented and scaled as the settings say."""
-        scale = scale_of(train) if self.scale == "task" else CENTRED if self.scale == "centred" else None
-        augment = CropFlip(min(train.shape[1:]) // 8) if self.augment else None
-        return replace(train, augment=augment, scale=scale), replace(val, scale=scale), replace(test, scale=scale)
+        return Task(t, plan.name, tuple(sorted(set(plan.classes))), *_dressed(plan, *parts))
 
 
 class Rows(NamedTuple):
@@ -159,6 +158,8 @@ class Plan:
     transform: Transform | None = None
     data: DataSet | None = None  # none: the one that the stream is cut from
     rows: Rows | None = None  # none: what the stream's examples, test_examples and val say
+    augment: bool | None = None  # none: as the stream says, here and below
+    scale: ScaleName | None = None
 
 
 Planned = tuple[Plan, DataSet]  # a task, and the data set it is cut from
@@ -206,6 +207,28 @@ def _faults_of_plan(name: str, scenario: str, outputs: int, plans: Sequence[Plan
             yield f"{what} needs class {max(plan.source)}, but data set {data.name!r} has {len(data.classes)} classes"
         elif min(plan.classes) < 0 or max(plan.classes) >= outputs:
             yield f"{what} has class {max(plan.classes)}, but the stream has {outputs} outputs, counted from 0"
+        if plan.augment and len(data.shape) != 3:
+            yield f"augment needs images, but data set {data.name!r} has vectors of {data.shape[0]}"
+        if plan.scale == "task" and data.x.dtype != torch.uint8:
+            yield f"scale=task is for bytes, but data set {data.name!r} has floats, which are shown as they are"
+
+
+def _apart(plans: Sequence[Planned]) -> tuple[int, list[Planned]]:
+    """The plans with outputs of its own for each task, as many as it has classes: rows of the last layer that no other
+    task uses are a layer of its own, in what is computed from them, learned and counted."""
+    outputs, found = 0, []
+    for plan, data in plans:
+        place = {c: outputs + i for i, c in enumerate(sorted(set(plan.classes)))}
+        found.append((replace(plan, classes=tuple(place[c] for c in plan.classes)), data))
+        outputs += len(place)
+    return outputs, found
+
+
+def _dressed(plan: Plan, train: Part, val: Part, test: Part) -> tuple[Part, Part, Part]:
+    """The parts of a task, augmented and scaled as its plan says."""
+    scale = scale_of(train) if plan.scale == "task" else CENTRED if plan.scale == "centred" else None
+    augment = CropFlip(min(train.shape[1:]) // 8) if plan.augment else None
+    return replace(train, augment=augment, scale=scale), replace(val, scale=scale), replace(test, scale=scale)
 
 
 def _refuse_shapes(name: str, tasks: Sequence[Task]) -> None:

@@ -12,7 +12,7 @@ from holdfast.papers.apps import grid, table3, table4
 from holdfast.papers.base import Entry, Figure, Found, Recipe, Scale, published
 
 Kind = Literal["course", "waterfall", "tuning"]
-STANDS_IN = "The paper draws data sets that are not at hand; the panels show the same tasks of those that are."
+STANDS_IN = "Where the data sets that the paper draws are not here, the panels show the same tasks of those that are."
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ def _recipe(item: str, shown: Shown) -> Recipe:
         ),
         figures=lambda found: _figures(found, title, shown),
         missing=lambda scale: _missing(scale, shown),
+        data=grid.of_row,
     )
 
 
@@ -85,13 +86,11 @@ def _cells(shown: Shown) -> Iterator[Mapping[str, Any]]:
 
 
 def _missing(scale: Scale, shown: Shown) -> dict[tuple[str, str], str]:
-    found = {}
+    found, here = {}, grid.runs(scale)
     for slt, model in shown.experiments:
-        for data, here in grid.DATA.items():
-            if here is None:
-                found[f"{data}, {slt}", model] = "data set absent"
-            elif data not in grid.RUN[scale] or slt not in grid.tasks(scale, data, model):
-                found[f"{data}, {slt}", model] = f"not run at {scale}"
+        for data in grid.DATA:
+            if why := grid.why_not(scale, here, data, [slt], model):
+                found[f"{data}, {slt}", model] = why
     return found
 
 

@@ -27,7 +27,7 @@ NOTES = (
 def recipe() -> Recipe:
     title, cells = published("apps", "table4")
     extra = [{"row": r, "column": c, "metric": m, "published": None}
-             for r, c in grid.places(cells) if grid.DATA[c.split(", ")[0]] for m in (SHARED, GAIN, AWAY)]  # fmt: skip
+             for r, c in grid.places(cells) for m in (SHARED, GAIN, AWAY)]  # fmt: skip
     return Recipe(
         "apps/table4",
         title,
@@ -42,6 +42,7 @@ def recipe() -> Recipe:
         figures=_figures,
         behind=behind,
         missing=lambda scale: grid.missing(scale, grid.places(cells), data_in_row=False),
+        data=lambda row, column: grid.of_row(column, row),
     )
 
 

@@ -32,6 +32,7 @@ def recipe() -> Recipe:
         ),
         behind=grid.behind,
         missing=lambda scale: grid.missing(scale, grid.places(cells)),
+        data=grid.of_row,
     )
 
 

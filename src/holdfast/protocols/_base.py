@@ -15,7 +15,7 @@ from holdfast.audit import card
 from holdfast.engine import Keeper, Net, Optimiser, OptimiserName, ScheduleName, optimiser
 from holdfast.errors import BadInput, RunFailed
 from holdfast.methods import Learner
-from holdfast.protocols.session import Session, Watch, faults_of_hidden_task, name_of
+from holdfast.protocols._session import Maker, Session, Watch, faults_of_hiding, name_of
 from holdfast.settings import BelowOne, Count, NonNegative, Positive, Whole, provenance, settings_of
 from holdfast.types import Record, Stream
 
@@ -34,9 +34,9 @@ class Job:
     keep: Keeper | None
     reshape: Reshape | None
 
-    def session(self, optimiser: Optimiser) -> Session:
-        """The session in which it is run, gone on with where it was interrupted."""
-        return Session(self.learner, self.stream, self.net, optimiser, self.seed, self.watch, self.keep)
+    def session(self, optimiser: Optimiser, make: Maker | None = None) -> Session:
+        """The session in which it is run, gone on with where it was interrupted. `make`: see `Session`."""
+        return Session(self.learner, self.stream, self.net, optimiser, self.seed, self.watch, self.keep, make=make)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,6 @@ class Protocol(ABC):
     batch: Count = 10  # examples per mini-batch
     optimiser: OptimiserName = "sgd"  # sgd, momentum, adam or adamw
     momentum: BelowOne = 0.9  # of the momentum optimiser
-    decay: NonNegative = 0.0  # weight decay: L2, added to the gradient; adamw: taken off the weights
     clip: NonNegative = 0.0  # the largest norm of the gradient; 0: no clipping
     schedule: ScheduleName = "constant"  # of the learning rate over the steps of each task: constant, cosine or step
     schedule_every: Count | None = None  # steps between two levels of the step schedule; none: a third of the task's
@@ -89,7 +88,7 @@ class Protocol(ABC):
 
     def refuse(self, learner: Learner, stream: Stream) -> None:
         """Raise the faults that would stop a run before its first step."""
-        faults = [*faults_of_hidden_task(learner, stream), *self._faults_of_schedule(), *self.faults(learner, stream)]
+        faults = [*faults_of_hiding(learner, stream), *self._faults_of_schedule(), *self.faults(learner, stream)]
         if faults:
             raise BadInput(*faults)
 
@@ -97,10 +96,10 @@ class Protocol(ABC):
     def descent(self) -> Optimiser:
         """The optimiser, freshly made."""
 
-    def optimiser_of(self, lr: float) -> Optimiser:
-        """An optimiser with these settings and this learning rate."""
+    def optimiser_of(self, lr: float, decay: float) -> Optimiser:
+        """An optimiser with these settings, this learning rate and this weight decay."""
         schedule = self.schedule, self.schedule_every, self.schedule_factor
-        return optimiser(self.optimiser, lr, self.momentum, self.decay, self.clip, *schedule)
+        return optimiser(self.optimiser, lr, self.momentum, decay, self.clip, *schedule)
 
     def _refuse_part(self, session: Session) -> None:
         """A protocol of a user's may have left something out."""

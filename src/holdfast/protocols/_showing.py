@@ -4,43 +4,47 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from holdfast.audit import Lease
-from holdfast.engine import Optimiser, State, batches, count_flops
+from holdfast.engine import CHECK_EVERY, Optimiser, Samples, State, batches, check_finite, counting
 from holdfast.errors import RunFailed
 from holdfast.methods import Learner
 from holdfast.protocols._slips import refuse_slips
-from holdfast.types import Batch, Part
-
-CHECK_EVERY = 50  # steps between looks at the losses; looking at each would stall the loop
+from holdfast.types import Batch, Lesson, Part
 
 
 class Showing:
-    """What a learner is shown under one lease, and what that costs. `task`: one index, or one per row."""
+    """What a learner is shown under one lease, and what that costs. `task`: one index, one per row, or None."""
 
     def __init__(
         self,
         learner: Learner,
         lease: Lease,
         part: Part,
-        task: int | Tensor,
+        task: int | Tensor | None,
         passes: int,
         batch: int,
         rng: torch.Generator,
         limit: int | None = None,
+        *,
+        ordered: bool = False,
+        rows: bool = False,
     ) -> None:
-        """`limit`: so many steps, in as many passes as they take, instead of whole passes."""
+        """`limit`: so many steps, in as many passes as they take, instead of whole passes. `ordered`: rows as they
+        lie, in place of shuffled. `rows`: batches say which rows they have."""
         self.learner, self.lease, self.part, self.task = learner, lease, part, task
         self.passes, self.batch, self.rng, self.limit = passes, batch, rng, limit
+        self.ordered, self.rows = ordered, rows and part.augment is None
         self.done = 0  # steps
+        self.begun = False
         self.clock, self.steps_clock = Clock(), Clock()
-        self._at_ends, self._per_step = 0, 0  # operations of begin and finish, and of one step
+        self._beside = 0  # operations of all that is not a step
         self._dice = rng.get_state()  # when the pass under way began
         self._losses: list[Tensor] = []  # not looked at yet
 
@@ -66,19 +70,14 @@ class Showing:
         return self.passes * self.per_pass if self.limit is None else self.limit
 
     @property
-    def ends(self) -> Cost:
-        """What `begin` and `finish` cost."""
-        return Cost(self._at_ends, self.clock.seconds)
-
-    @property
     def flops(self) -> int:
         """Of what was done so far."""
-        return self._at_ends + self._per_step * self.done
+        return self._beside + (self._samples.total(self.done) if self.done else 0)
 
     @property
     def seconds(self) -> float:
-        """Of what was done so far; the step that was not timed took as long as the others."""
-        timed = self.done - (self._untimed is not None and self.done > self._untimed)
+        """Of what was done so far; steps that were not timed took as long as the others."""
+        timed = self.done - (sum(at < self.done for at in self._untimed) if self.done else 0)
         return self.clock.seconds + (self.steps_clock.seconds * self.done / timed if timed > 0 else 0.0)
 
     @property
@@ -88,11 +87,23 @@ class Showing:
         looks[self.kept] += passes[0] + min(passes[1] * self.batch / len(self.kept), 1.0)
         return looks
 
+    def whole(self, *, lease: bool, finish: bool = True) -> Iterator[int]:
+        """Begin, all batches, finish; or what is left of them. Yields 0 and then the number of steps done."""
+        if not self.begun:
+            self.begin(lease=lease)
+            yield 0
+        yield from self.steps()
+        if finish:
+            self.finish()
+
     def begin(self, *, lease: bool) -> None:
+        """`lease`: the learner may read the task's data."""
         self._pace(0, 0)
-        with self.clock:
-            _, flops = count_flops(lambda: self.learner.begin(self.lease if lease else None))
-        self._at_ends += flops
+        with self.beside():
+            if self.rows:
+                self.learner.share(self.lease)
+            self.learner.begin(self.lease if lease else None, self._lesson())
+        self.begun = True
 
     def steps(self) -> Iterator[int]:
         """Go on, batch by batch; yields the number of steps done."""
@@ -102,8 +113,8 @@ class Showing:
         self.rng.set_state(self._dice)
         for this in range(max(self.done - 1, 0) // per_pass, -(-total // per_pass)):
             self._dice = self.rng.get_state()
-            clock.start(self.done != untimed)
-            cut = batches(self.part, self.batch, self.rng, self.task, only)
+            clock.start(self.done not in untimed)
+            cut = batches(self.part, self.batch, self.rng, self.task, only, ordered=self.ordered, rows=self.rows)
             for each in islice(cut, self.done - this * per_pass, total - this * per_pass):
                 self._losses.append(self._observe(each))
                 self.done += 1
@@ -113,22 +124,30 @@ class Showing:
                 if self.done in (1, total):
                     refuse_slips(self.learner)
                 yield self.done
-                clock.start(self.done != untimed)
+                clock.start(self.done not in untimed)
             clock.stop()
 
     def finish(self) -> None:
         """The learner finishes the task, and its lease is over."""
         self._pace(0, 0)
-        with self.clock:
-            _, flops = count_flops(lambda: self.learner.finish(self.lease))
-        self._at_ends += flops
+        with self.beside():
+            self.learner.finish(self.lease)
         self.lease.close()
         refuse_slips(self.learner)
+
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        """Work of the learner's that is not a step, but counts as training."""
+        with self.clock, counting() as counter:
+            try:
+                yield
+            finally:
+                self._beside += counter.total
 
     def check(self) -> None:
         """Stop where a loss was not finite."""
         if self._losses:
-            _check_finite(self._losses, self.lease.task, self.done)
+            check_finite(self._losses, self.done, where=f" in task {self.lease.task}")
             self._losses.clear()
 
     def state(self) -> dict[str, State]:
@@ -136,26 +155,33 @@ class Showing:
             "done": self.done,
             "dice": self._dice,
             "lease": self.lease.state(),
-            "flops": (self._at_ends, self._per_step),
+            "flops": (self._beside, dict(self._samples.found)),
             "seconds": (self.clock.seconds, self.steps_clock.seconds),
         }
 
     def load(self, state: dict[str, State]) -> None:
-        """Take up a showing of the same part; `begin` is over."""
-        self.done, self._dice = state["done"], state["dice"]
+        """Take up a showing of the same part; `begin` is over, and what it shared is made again, free of charge."""
+        if self.rows:
+            self.learner.share(self.lease)
+        self.begun, self.done, self._dice = True, state["done"], state["dice"]
         self.lease.load(state["lease"])
-        self._at_ends, self._per_step = state["flops"]
+        self._beside, self._samples.found = state["flops"]
         self.clock.seconds, self.steps_clock.seconds = state["seconds"]
 
     @cached_property
-    def _counted(self) -> int:
-        """The step whose operations are counted, which is slow."""
-        return min(1, self.total - 1)
+    def _samples(self) -> Samples:
+        """The steps whose operations are counted, which is slow."""
+        return Samples(self.total)
 
     @cached_property
-    def _untimed(self) -> int | None:
-        """It is not timed, where there are others to take its time from."""
-        return self._counted if self.total > 2 else None
+    def _untimed(self) -> tuple[int, ...]:
+        """They are not timed, where there are others to take their time from."""
+        return self._samples.at if self.total > len(self._samples.at) + 1 else ()
+
+    def _lesson(self) -> Lesson:
+        per_pass = -(-len(self.part) // self.batch)
+        steps = self.passes * per_pass if self.limit is None else self.limit
+        return Lesson(steps, -(-steps // per_pass), self.batch)
 
     def _pace(self, step: int, steps: int) -> None:
         """Where the learning rate's schedule is; a learner that keeps no optimiser has none."""
@@ -165,18 +191,13 @@ class Showing:
 
     def _observe(self, batch: Batch) -> Tensor:
         self._pace(self.done, self.total)
-        if self.done == self._counted:
-            loss, self._per_step = count_flops(lambda: self.learner.observe(batch))
+        if self.done in self._samples.at:
+            loss = self._samples.count(self.done, lambda: self.learner.observe(batch))
         else:
             loss = self.learner.observe(batch)
         if loss is None:
             raise TypeError(f"{type(self.learner).__name__}.observe returned None; it must return the loss")
         return loss
-
-
-class Cost(NamedTuple):
-    flops: int
-    seconds: float
 
 
 class Clock:
@@ -199,16 +220,3 @@ class Clock:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-
-
-def _check_finite(losses: list[Tensor], t: int, done: int) -> None:
-    values = torch.stack([torch.as_tensor(loss).detach() for loss in losses])
-    if values.dim() != 1:
-        raise TypeError(f"observe returned losses of shape {tuple(values.shape[1:])}; it must return one number")
-    wrong = (~torch.isfinite(values)).nonzero().flatten().tolist()
-    if wrong:
-        step = done - len(losses) + wrong[0] + 1
-        raise RunFailed(
-            f"the loss became {values[wrong[0]].item()} in task {t} at step {step}; "
-            "try a smaller learning rate or strength"
-        )

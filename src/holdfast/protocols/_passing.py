@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from holdfast.engine import Optimiser
 from holdfast.methods import Learner
-from holdfast.protocols.base import Job, Protocol
-from holdfast.protocols.session import Session, name_of
-from holdfast.settings import Positive, Whole
+from holdfast.protocols._base import Job, Protocol
+from holdfast.protocols._session import Session, name_of
+from holdfast.settings import NonNegative, Positive, Whole
 from holdfast.types import Stream, Task
 
 
@@ -18,6 +18,7 @@ class Passing(Protocol):
     """Passes over each task's data with one learning rate."""
 
     lr: Positive = 0.1  # learning rate
+    decay: NonNegative = 0.0  # weight decay: L2, added to the gradient; adamw: taken off the weights
     score_first: Whole = 0  # also score the current task after each of its first batches (LCA)
 
     @property
@@ -41,7 +42,7 @@ class Passing(Protocol):
         ][:1]
 
     def descent(self) -> Optimiser:
-        return self.optimiser_of(self.lr)
+        return self.optimiser_of(self.lr, self.decay)
 
     def show(self, job: Job) -> Session:
         session = job.session(self.descent())

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from holdfast.audit import Lease, Retention, footprint, glance
-from holdfast.engine import Keeper, Net, Optimiser, Score, Shuffled, State, entropy, score, score_together
+from holdfast.engine import (
+    CHECK_EVERY,
+    Keeper,
+    Net,
+    Optimiser,
+    Score,
+    Shuffled,
+    State,
+    counting,
+    entropy,
+    observed,
+    score,
+    score_together,
+)
 from holdfast.errors import BadInput, RunFailed
 from holdfast.methods import Learner
+from holdfast.protocols._showing import Clock, Showing
 from holdfast.protocols._slips import slips_at_start
-from holdfast.protocols.showing import CHECK_EVERY, Clock, Showing
 from holdfast.seeds import dice, generator, set_dice
-from holdfast.types import Part, Stream, Task, shared_scale
+from holdfast.types import Part, Segment, Stream, Task, shared_scale
 
 TABLES = ("predictions", "uncertainties")  # what is measured of every row
 ENTROPY_ROWS = 500  # of a new task, to measure how confident predictions on it are before it is learned
@@ -33,9 +46,12 @@ class Progress:
     tasks: int
     step: int
     steps: int
+    doing: str = ""  # work beside the steps, which has steps of its own; empty: the protocol's
 
 
 Watch = Callable[[Progress], None]
+Scored = Literal["all", "seen", "ends"]
+Maker = Callable[[Mapping[str, Any]], tuple[Learner, Net]]  # a model with these settings, started
 
 
 @dataclass
@@ -68,7 +84,11 @@ class Measured:
 
 
 class Session:
-    """Shows tasks to a learner, scores it, and measures; what it measured is in `measured`."""
+    """Shows tasks to a learner, scores it, and measures; what it measured is in `measured`.
+
+    `scored`: which tasks a scoring asks about: all, those so far and the next one, or each when it is learned and all
+    at the end. `make`: of protocols that choose among models, how one is made.
+    """
 
     def __init__(
         self,
@@ -79,17 +99,22 @@ class Session:
         seed: int,
         watch: Watch | None = None,
         keep: Keeper | None = None,
+        *,
+        scored: Scored = "all",
+        make: Maker | None = None,
     ) -> None:
         self.learner, self.net, self.stream, self.seed = learner, net, stream, seed
-        self.watch, self.keep = watch, keep
+        self.watch, self.keep, self.scored, self.make = watch, keep, scored, make
         self.measured = Measured()
         self.chosen: dict[str, dict[str, Any]] = {}  # settings chosen in the run: name -> {"value", "chosen_by"}
         self.trials: dict[str, float] = {}  # what choosing them cost: runs, seconds, flops
         self.study: dict[str, list[dict[str, Any]]] = {}  # what a protocol that selects has tried
+        self.model: dict[str, Any] | None = None  # the settings that the learner was made with; None: as it was given
         self._spent = _Spent()
         self.steps = 0  # of the showing under way
+        self.showing: Showing | None = None  # the one under way
         self.own: dict[str, State] = {}  # what a protocol wants to find again when an interrupted run goes on
-        self._next = 0  # the task to be learned next
+        self.next = 0  # the task to be learned next
         self._halfway: dict[str, State] | None = None  # a state from the middle of a task, to be taken up there
         allowed = stream.info.allowed()
         self._allowed = None if allowed is None else allowed.to(net.device)
@@ -106,9 +131,9 @@ class Session:
 
     def remaining(self) -> Iterator[Task]:
         """The tasks still to be learned. When the work on one is done, its scoring included, the state is saved."""
-        for task in self.stream.tasks[self._next :]:
+        for task in self.stream.tasks[self.next :]:
             yield task
-            if self._next < len(self.stream):
+            if self.next < len(self.stream):
                 self.save()
 
     def save(self, showing: Showing | None = None) -> None:
@@ -120,8 +145,11 @@ class Session:
         """All of it as state; `take_up` puts it back."""
         tables = {name: [[torch.from_numpy(c) for c in row] for row in vars(self.measured)[name]] for name in TABLES}
         return {
-            "next": self._next,
+            "next": self.next,
             "own": self.own,
+            "study": self.study,
+            "chosen": self.chosen,
+            "model": self.model,
             "learner": self.learner.state(),
             "measured": {**vars(self.measured), **tables},
             "spent": vars(self._spent),
@@ -129,9 +157,11 @@ class Session:
             "showing": None if showing is None else showing.state(),
         }
 
-    def adopt(self, learner: Learner, net: Net) -> None:
-        """Go on with another learner, one that was chosen among several."""
-        self.learner, self.net = learner, net
+    def adopt(self, model: Mapping[str, Any]) -> None:
+        """Go on with a model of these settings, one among several, as it is before it learns."""
+        assert self.make is not None, "a session that makes models is given the maker"
+        self.model = dict(model)
+        self.learner, self.net = self.make(self.model)
 
     def score_untrained(self) -> None:
         """Score every task with the learner as it is: the baseline of forward transfer."""
@@ -146,7 +176,11 @@ class Session:
                 "a protocol shows them at once with session.learn_mixed"
             )
         self.meet(task)
-        yield from self.show(task, passes, batch, lease_at_begin=lease_at_begin)
+        segment = self.stream.segments[task.t]
+        part, hidden = segment.train, self.stream.info.hidden
+        showing = self._showing(Lease(task.t, part, segment.val), part, segment.task, passes, batch, segment.ordered)
+        showing.begun = hidden and task.t > 0  # a learner that is told of no boundary is told once that it begins
+        yield from self._train(showing, [segment], lease_at_begin and not hidden, finish=not hidden)
         self.close(task)
 
     def meet(self, task: Task) -> None:
@@ -157,12 +191,7 @@ class Session:
                 found = entropy(self._predict, task.train, given, allowed, ENTROPY_ROWS)
             self.measured.entropies.append(found)
 
-    def show(self, task: Task, passes: int, batch: int, *, lease_at_begin: bool) -> Iterator[int]:
-        """Begin, all batches, finish; then the lease is over. Protocols that select show a task several times."""
-        lease = Lease(task.t, task.train, task.val)
-        return self._train(lease, task.train, task.t, [task], passes, batch, lease_at_begin)
-
-    def note_looks(self, tasks: Sequence[Task], looks: Tensor) -> None:
+    def note_looks(self, tasks: Sequence[Task | Segment], looks: Tensor) -> None:
         """Book how often each row of these tasks was seen: training rows of all of them, then validation rows.
 
         Kept per task: looks in all, rows seen at all, and looks at the row seen most. Where a task is shown several
@@ -185,8 +214,8 @@ class Session:
     def close(self, task: Task) -> None:
         """The task is over: measure what the learner keeps, and book what was spent since the last task."""
         m = self.measured
-        self._next = task.t + 1
-        self._retention.remember(task.train, task.val)
+        self.next = task.t + 1
+        self._remember(task.t)
         m.bytes.append(footprint(self.learner))
         m.old_rows.append(self._retention.scan(self.learner))
         m.flops.append(self._spent.flops)
@@ -198,75 +227,102 @@ class Session:
         """Show all tasks at once, mixed. Costs are shared out evenly between the tasks."""
         tasks = self.stream.tasks
         whole, val, which = joined(tasks)
-        yield from self._train(Lease(0, whole, val, which), whole, which, tasks, passes, batch, lease_at_begin)
+        showing = self._showing(Lease(0, whole, val, which), whole, which, passes, batch)
+        yield from self._train(showing, tasks, lease_at_begin)
         m, n, spent = self.measured, len(tasks), self._spent
         m.flops, m.seconds, m.updates = [spent.flops / n] * n, [spent.seconds / n] * n, [spent.updates / n] * n
         m.bytes, m.old_rows = [footprint(self.learner)] * n, [(0, 0)] * n
 
     def val_accuracy(self, task: Task) -> float:
         """Accuracy on the task's validation part, for protocols that select."""
-        return self.look([(task, task.val)])[0]
+        return self.look([(task, task.val)])[0].accuracy
 
-    def look(self, parts: Sequence[tuple[Task, Part]]) -> list[float]:
-        """Accuracies on parts of tasks, for protocols that select; nothing is recorded."""
-        return [s.accuracy for s in self._ready_scores(parts, "look")]
+    def look(self, parts: Sequence[tuple[Task, Part]]) -> list[Score]:
+        """Scores on parts of tasks, for protocols that select; nothing is recorded."""
+        return self._ready_scores(parts, "look")
 
     def score(self, after_task: int, step: int) -> None:
-        """Score every task: one more row of R."""
-        scores = self._ready_scores(_tests(self.stream.tasks), "tests")
-        self.measured.R.append([s.accuracy for s in scores])
-        self.measured.scorings.append({"after_task": after_task, "step": step})
-        self.measured.predictions.append([s.predicted for s in scores])
-        self.measured.uncertainties += (
-            [u] if (u := [s.uncertainty for s in scores if s.uncertainty is not None]) else []
-        )
-        for task, s in zip(self.stream.tasks, scores, strict=True):
-            self._curve(after_task, step, task, s)
+        """Score every task, or those that `scored` says: one more row of R, with NaN for the others."""
+        tasks = self._asked(after_task)
+        if len(tasks) == 1 < len(self.stream):
+            purpose, parts = f"task {after_task}", [*_tests(tasks), *self._decoys(tasks[0])]
+        else:
+            purpose, parts = "tests" if len(tasks) == len(self.stream) else "seen", _tests(tasks)
+        scores = dict(zip((task.t for task in tasks), self._ready_scores(parts, purpose), strict=False))
+        m = self.measured
+        m.R.append([scores[task.t].accuracy if task.t in scores else math.nan for task in self.stream.tasks])
+        m.scorings.append({"after_task": after_task, "step": step})
+        m.predictions.append([s.predicted for s in scores.values()])
+        m.uncertainties += [u] if (u := [s.uncertainty for s in scores.values() if s.uncertainty is not None]) else []
+        for task in tasks:
+            m.curves.append(self.curve_row(after_task, step, task, scores[task.t]))
+
+    def _asked(self, after_task: int) -> tuple[Task, ...]:
+        """The tasks that a scoring asks about."""
+        tasks = self.stream.tasks
+        over = self.next == len(tasks) or self.learner.mixes
+        if self.scored == "all" or over:
+            return tasks
+        return tasks[: after_task + 2] if self.scored == "seen" else tasks[after_task : after_task + 1]
 
     def score_current(self, task: Task, step: int) -> None:
         """Score only the task being learned: one more point of its learning curve.
 
         Where the task is hidden, as many rows of other tasks are asked about, or the learner would know.
         """
-        decoys = [] if self.stream.info.task_given else self._decoys(task)
-        self._curve(task.t, step, task, self._ready_scores([(task, task.test), *decoys], f"task {task.t}")[0])
+        parts = [(task, task.test), *self._decoys(task)]
+        found = self._ready_scores(parts, f"task {task.t}")[0]
+        self.measured.curves.append(self.curve_row(task.t, step, task, found))
+
+    def _showing(
+        self, lease: Lease, part: Part, task: int | Tensor | None, passes: int, batch: int, ordered: bool = False
+    ) -> Showing:
+        rng = generator(self.seed, "batches", task=lease.task)
+        return Showing(self.learner, lease, part, task, passes, batch, rng, ordered=ordered)
 
     def _train(
-        self,
-        lease: Lease,
-        part: Part,
-        task: int | Tensor,
-        tasks: Sequence[Task],
-        passes: int,
-        batch: int,
-        lease_at_begin: bool,
+        self, showing: Showing, shown: Sequence[Task | Segment], lease_at_begin: bool, *, finish: bool = True
     ) -> Iterator[int]:
-        rng = generator(self.seed, "batches", task=lease.task)
-        showing = Showing(self.learner, lease, part, task, passes, batch, rng)
         try:
-            yield from self._shown(showing, lease_at_begin)
+            yield from self.shown(showing, lease_at_begin, finish=finish)
         except RunFailed as error:
             raise self.failed(str(error), showing) from error
-        self.note_looks(tasks, showing.looks)
+        self.note_looks(shown, showing.looks)
         self.spend(showing.flops, showing.seconds, showing.total)
 
-    def _shown(self, showing: Showing, lease_at_begin: bool) -> Iterator[int]:
-        if self._halfway is None:
-            showing.begin(lease=lease_at_begin)
-            self.steps = showing.total
-            yield 0
-        else:  # whatever was done on the way here was done before, and is overwritten
-            self._restore(self._halfway)
-            showing.load(self._halfway["showing"])
-            self.steps, self._halfway = showing.total, None
-        for done in showing.steps():
-            if self.watch is not None and (done % CHECK_EVERY == 0 or done == showing.total):
-                self.watch(Progress(showing.lease.task, len(self.stream), done, showing.total))
-            yield done
-            if self.keep is not None and self._due(self.keep.every, showing):
-                showing.check()
-                self.save(showing)
-        showing.finish()
+    def shown(
+        self, showing: Showing, lease_at_begin: bool, *, finish: bool = True, trials: tuple[int, int] = (0, 1)
+    ) -> Generator[int, None, None]:
+        """A showing, or what is left of it where it was interrupted. Yields 0 and then the number of steps done.
+
+        `trials`: how many showings of this task are done, and how many there are.
+        """
+        if self._halfway is not None:  # whatever was done on the way here was done before, and is overwritten
+            halfway, self._halfway = self._halfway, None
+            self._restore(halfway)
+            showing.learner = self.learner
+            showing.load(halfway["showing"])
+        self.showing = showing
+        try:
+            with observed(self._observer(showing.lease.task)):
+                for done in showing.whole(lease=lease_at_begin, finish=finish):
+                    self.steps = showing.total
+                    if done and self.watch is not None and (done % CHECK_EVERY == 0 or done == showing.total):
+                        steps = trials[0] * showing.total + done, trials[1] * showing.total
+                        self.watch(Progress(showing.lease.task, len(self.stream), *steps))
+                    yield done
+                    if done and self.keep is not None and self._due(self.keep.every, showing):
+                        showing.check()
+                        self.save(showing)
+        finally:
+            self.showing = None
+
+    def _observer(self, task: int) -> Callable[[str, int, int], None] | None:
+        """Hears of work beside the steps."""
+        watch = self.watch
+        if watch is None:
+            return None
+        return lambda what, done, steps: watch(Progress(task, len(self.stream), done, steps, what))
 
     def failed(self, reason: str, showing: Showing | None = None) -> RunFailed:
         """The end of this run, with what it has cost until then: a trial that fails is not free."""
@@ -287,11 +343,11 @@ class Session:
         """Take up a saved run: between two tasks at once, in the middle of one when its showing comes."""
         if saved["showing"] is None:
             self.take_up(saved)
-            where = f"with task {self._next}"
+            where = f"with task {self.next}"
         else:
             self._find_place(saved)
             self._halfway = saved
-            where = f"in task {self._next} after step {saved['showing']['done']}"
+            where = f"in task {self.next} after step {saved['showing']['done']}"
         if self.keep is not None:
             self.keep.say(f"goes on {where}, where it was interrupted")
 
@@ -301,11 +357,18 @@ class Session:
         self._restore(saved)
 
     def _find_place(self, saved: dict[str, State]) -> None:
-        self._next, self.own = saved["next"], saved["own"]
-        for task in self.stream.tasks[: self._next]:
-            self._retention.remember(task.train, task.val)
+        self.next, self.own, self.study, self.chosen = (saved[name] for name in ("next", "own", "study", "chosen"))
+        for t in range(self.next):
+            self._remember(t)
+
+    def _remember(self, t: int) -> None:
+        """Rows that are over: a learner that still has them keeps old data."""
+        segment = self.stream.segments[t]
+        self._retention.remember(segment.train, segment.val)
 
     def _restore(self, saved: dict[str, State]) -> None:
+        if saved["model"] is not None:
+            self.adopt(saved["model"])
         self.learner.load(saved["learner"])
         tables = {name: [[column.numpy() for column in row] for row in saved["measured"][name]] for name in TABLES}
         self.measured = Measured(**{**saved["measured"], **tables})
@@ -313,14 +376,30 @@ class Session:
         set_dice(saved["dice"])
 
     def _ready_scores(self, parts: Sequence[tuple[Task, Part]], purpose: str) -> list[Score]:
-        """The scores of parts of tasks, after the learner was told; the time it takes is that of scoring."""
+        """The scores of parts of tasks, after the learner was told; what it does then counts as training."""
+        self._make_ready()
         clock = Clock()
-        with clock:
-            self.learner.ready()
-            with self._unchanged():
-                found = self._scores(parts, purpose)
+        with clock, self._unchanged():
+            found = self._scores(parts, purpose)
         self.measured.eval_seconds += clock.seconds
         return found
+
+    def _make_ready(self) -> None:
+        """Its cost is the showing's that is under way, or that of the last task."""
+        if type(self.learner).ready is Learner.ready:
+            return
+        if self.showing is not None:
+            with self.showing.beside():
+                self.learner.ready()
+            return
+        clock, m = Clock(), self.measured
+        with clock, counting() as counter, observed(self._observer(max(self.next - 1, 0))):
+            self.learner.ready()
+        if m.seconds and self._spent == _Spent():
+            m.seconds[-1] += clock.seconds
+            m.flops[-1] += counter.total
+        else:
+            self.spend(counter.total, clock.seconds, 0)
 
     def _scores(self, parts: Sequence[tuple[Task, Part]], purpose: str) -> list[Score]:
         """Where the task is hidden, the rows of all parts are mixed, so that a call of `predict` does not tell it."""
@@ -333,6 +412,9 @@ class Session:
         return score_together(self._predict, rows)
 
     def _decoys(self, task: Task) -> list[tuple[Task, Part]]:
+        """Rows of other tasks, where the task is hidden."""
+        if self.stream.info.task_given:
+            return []
         others = [other for other in self.stream.tasks if other.t != task.t]
         each = -(-len(task.test) // max(len(others), 1))
         return [(other, other.test.take(torch.arange(min(each, len(other.test))))) for other in others]
@@ -366,7 +448,8 @@ class Session:
             )
         return logits
 
-    def _curve(self, after_task: int, step: int, task: Task, s: Score) -> None:
+    def curve_row(self, after_task: int, step: int, task: Task, s: Score) -> dict[str, Any]:
+        """A point of a learning curve."""
         if math.isnan(s.loss):
             raise self.failed(
                 f"the predictions on task {task.t} became NaN in task {after_task} by step {step}; "
@@ -375,21 +458,33 @@ class Session:
         loss = s.loss if math.isfinite(s.loss) else None
         row = {"after_task": after_task, "step": step, "task": task.t, "accuracy": s.accuracy, "loss": loss}
         row |= {"entropy": s.entropy, "calibration": s.calibration}
-        self.measured.curves.append(row | ({} if s.information is None else {"information": s.information}))
+        return row | ({} if s.information is None else {"information": s.information})
 
 
 def _tests(tasks: Sequence[Task]) -> list[tuple[Task, Part]]:
     return [(task, task.test) for task in tasks]
 
 
-def faults_of_hidden_task(learner: Learner, stream: Stream) -> list[str]:
-    """A learner that needs the task label cannot run where the scenario hides it."""
-    if not learner.needs_task or stream.info.task_given:
-        return []
-    return [
-        f"method {name_of(learner)!r} needs the task label, which the {stream.scenario!r} scenario hides; "
-        "use scenario 'task'"
-    ]
+def faults_of_hiding(learner: Learner, stream: Stream) -> list[str]:
+    """A learner cannot run where what it needs is hidden: the task label by the scenario, boundaries by the stream."""
+    name, found = name_of(learner), []
+    if learner.needs_task and not stream.info.task_given:
+        found.append(
+            f"method {name!r} needs the task label, which the {stream.scenario!r} scenario hides; use scenario 'task'"
+        )
+    if stream.info.hidden and needs_boundaries(learner):
+        found.append(
+            f"method {name!r} needs to know where tasks end, which stream {stream.name!r} hides; try 'finetune' or 'er'"
+        )
+    return found
+
+
+def needs_boundaries(learner: Learner) -> bool:
+    """What the method says; one that says nothing, and does something when a task begins or ends, does."""
+    if learner.needs_boundaries is not None:
+        return learner.needs_boundaries
+    mine = type(learner)
+    return mine.begin is not Learner.begin or mine.finish is not Learner.finish or learner.needs_task
 
 
 def name_of(thing: object) -> str:

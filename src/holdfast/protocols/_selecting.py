@@ -1,0 +1,459 @@
+"""Selection: a task is learned several times over, under other settings or in other shapes, and the best is taken.
+
+The one engine behind every protocol that chooses. What it has tried so far lives in the session (`own`, `study`), so
+that an interrupted run goes on after the last trial, or in the middle of one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+
+from holdfast.audit import Lease
+from holdfast.engine import Score, State
+from holdfast.errors import RunFailed
+from holdfast.methods import Learner, Option, Rung
+from holdfast.protocols._session import Session, joined
+from holdfast.protocols._showing import Showing
+from holdfast.protocols._stops import Kept, Stop
+from holdfast.seeds import dice, generator, seed_for, seeded, set_dice
+from holdfast.types import Part, Task
+
+Quality = Callable[[list[float]], float]  # of the accuracies that a look at the learner gives
+RATES = {"protocol.lr": "lr", "protocol.later_lr": "lr", "protocol.decay": "decay"}  # settings of the optimiser
+
+
+@dataclass(frozen=True)
+class Looks:
+    """When a trial is looked at, and at what: what the task is judged by, and the tests of all tasks so far."""
+
+    every: int | None = None  # steps between two looks; none: those of one pass
+    early: tuple[int, ...] = (0,)  # also after so many steps
+    on_val: bool = True  # a task is judged by its validation rows; else by its test rows
+    tests: bool = False  # also look at the tests of all tasks so far, each and together, and note what is found
+    test_batch: int | None = None  # at one random batch of test rows; none: at all
+    score_first: int = 0  # also score the task's tests after so many first batches, for its learning curve
+
+    def due(self, step: int, showing: Showing) -> bool:
+        every = showing.per_pass if self.every is None else self.every
+        return step in self.early or step <= self.score_first or step % every == 0 or step == showing.total
+
+
+class Candidate(NamedTuple):
+    """What is tried: settings of protocol, method or network, and a structural option of the learner's."""
+
+    settings: Mapping[str, Any]
+    option: Option = None
+    steps: int | None = None  # of a rung: so many in all; none: those of the protocol
+
+    @property
+    def key(self) -> str:
+        """The same for all rungs of one option."""
+        return json.dumps([self.settings, self.option], sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A finished trial: its number, and the learner at the step where it was stopped."""
+
+    trial: int
+    settings: Mapping[str, Any]
+    kept: Kept
+    looks: list[tuple[int, list[float]]]  # step, accuracies
+    curve: list[dict[str, Any]]  # scores of the task's tests after its first batches
+    option: Option = None
+    failed: str | None = None  # why it ended early: it is never chosen
+
+    def at_stop(self) -> list[float]:
+        """What the look at the step where it was stopped gave."""
+        return next(found for step, found in self.looks if step == self.kept.step)
+
+    def highest(self) -> float:
+        """The best that the task was ever judged by."""
+        return max(found[0] for _, found in self.looks)
+
+    def packed(self) -> dict[str, State]:
+        return {**vars(self), "kept": vars(self.kept)}
+
+    @classmethod
+    def unpacked(cls, state: dict[str, State]) -> Tried:
+        return cls(**{**state, "kept": Kept(**state["kept"])})
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much of a task a trial is shown."""
+
+    batch: int
+    passes: int
+    limit: int | None = None  # steps, in place of whole passes
+
+
+class Selection:
+    """Tries candidates on one task after the other. What it notes is in `session.study`, what it needs to go on in
+    `session.own`."""
+
+    def __init__(self, session: Session, budget: Budget, looks: Looks, *, reset_optimiser: bool = False) -> None:
+        self.session, self.budget, self.looks, self.reset_optimiser = session, budget, looks, reset_optimiser
+        session.study.setdefault("trials", [])
+        if looks.tests:
+            session.study.setdefault("curves", [])
+        self.own = session.own  # nothing yet, or what an interrupted run had
+        if not self.own:
+            self.own |= {"last": None, **_nothing_tried()}
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One for each trial."""
+        return self.session.study["trials"]
+
+    def tasks(self) -> Iterator[Task]:
+        """The tasks still to be learned, met but not shown."""
+        for task in self.session.remaining():
+            if task.t > len(self.session.measured.entropies):
+                self.session.meet(task)
+            yield task
+
+    def best(
+        self,
+        task: Task,
+        grid: Sequence[Mapping[str, Any]],
+        quality: Quality,
+        stop: Callable[[], Stop],
+        worth: Callable[[Tried], float],
+        *,
+        models: bool = False,
+    ) -> Tried:
+        """Every point of a grid is tried with every option of the learner's; gives the first of the highest worth.
+
+        `models`: each point is a model of its own, in place of a setting of the learner as it is when the task begins.
+        """
+        own = self.own
+        if own["begun"] is None:
+            own["options"] = self._proposed(task, lambda learner, lease: learner.options(lease))
+            own["begun"] = self.session.learner.state()
+        while True:
+            candidates = [Candidate(point, *rung) for rung in own["options"] for point in grid]
+            for candidate in candidates[own["done"] :]:
+                tried = self.trial(task, candidate, quality, stop(), of=len(candidates), model=models)
+                found = None if tried.failed else worth(tried)
+                own["worths"].append(found)
+                if found is not None and (own["worth"] is None or found > own["worth"]):
+                    own["best"], own["worth"] = tried.packed(), found
+                self.tick()
+            more = [] if models else self._more(task, len(grid))
+            if not more:
+                return self.best_of(task)
+            own["options"] += more
+
+    def tick(self) -> None:
+        """One more candidate is tried."""
+        self.own["done"] += 1
+        self.session.save()
+
+    def best_of(self, task: Task) -> Tried:
+        """The best trial of a task; a run ends where all have failed."""
+        if self.own["best"] is None:
+            reasons = [row["failed"] for row in self.rows if "failed" in row and row["task"] in (0, task.t)]
+            spent = [sum(row[name] for row in self.rows) for name in ("seconds", "flops")]
+            raise RunFailed(f"every trial of task {task.t} failed, the last because {reasons[-1]}", *spent)
+        return Tried.unpacked(self.own["best"])
+
+    def trial(
+        self,
+        task: Task,
+        candidate: Candidate,
+        quality: Quality,
+        stop: Stop,
+        *,
+        of: int = 1,
+        model: bool = False,
+        began_from: int | None = None,
+    ) -> Tried:
+        """One trial: the task, looked at as the schedule says. The learner is not finished with the task.
+
+        `of`: the candidates of this task; `model`: it is one of its own; `began_from`: the trial whose weights it
+        begins with, if not those of the task before.
+        """
+        session, own = self.session, self.own
+        if own["trial"] is None:  # it was not interrupted in the middle
+            own["trial"] = own["paused"].pop(candidate.key, None) or _fresh_trial(len(self.rows))
+            self._prepare(candidate, model)
+        under_way: dict[str, State] = own["trial"]
+        failed = None
+        stop.load(under_way["kept"])
+        self._share_again(task)
+        showing = self._showing(task, candidate.steps)
+        with seeded(seed_for(session.seed, "trial", trial=under_way["number"])):
+            if under_way["showing"] is not None:  # an earlier rung of the same ended here
+                showing.load(under_way["showing"])
+                set_dice(under_way["dice"])
+            try:
+                self._learn(showing, task, under_way, quality, stop, (own["done"], of))
+            except RunFailed as error:  # it diverged: the others go on
+                if not under_way["looks"]:
+                    raise
+                failed = str(error)
+            number, looks = under_way["number"], showing.looks
+            if candidate.steps is not None and failed is None:
+                own["paused"][candidate.key] = {**under_way, **self._pause(showing), "booked": looks}
+        showing.lease.close()
+        own["trial"] = None
+        booked = under_way["booked"]
+        session.note_looks([task], looks if booked is None else looks - booked)
+        self._note(number, task.t, candidate, showing, stop.kept[0].step, failed, began_from)
+        tried = under_way["looks"], under_way["curve"]
+        return Tried(number, dict(candidate.settings), stop.kept[0], *tried, candidate.option, failed)
+
+    def finish(self, task: Task, tried: Tried) -> None:
+        """The learner takes the weights where the trial was stopped, and finishes the task."""
+        self.session.learner.load(tried.kept.state)
+        self._share_again(task)
+        showing = self._showing(task)
+        with seeded(seed_for(self.session.seed, "finish", task=task.t)):
+            showing.finish()
+        self.session.note_looks([task], showing.lease.looks())
+        row = self.rows[tried.trial]
+        row["flops"] += showing.flops
+        row["seconds"] += showing.seconds
+
+    def take(self, task: Task, tried: Tried) -> None:
+        """The task is over, and the learner is what this trial made it: close the books and score it."""
+        session, row = self.session, self.rows[tried.trial]
+        row["chosen"] = True
+        session.spend(row["flops"], row["seconds"], row["updates"])
+        session.measured.curves += tried.curve
+        session.learner.shared.clear()
+        session.close(task)
+        session.score(task.t, tried.kept.step)
+        self.own |= {"last": tried.trial, **_nothing_tried()}
+
+    def all_at_once(self, model: Mapping[str, Any]) -> None:
+        """One more trial, of a model of its own on all tasks mixed, for as many steps as they have in all: what could
+        be reached without forgetting. The learner stays as it is."""
+        session, own = self.session, self.own
+        tasks = session.stream.tasks
+        if own["trial"] is None:
+            own["stays"] = {"model": session.model, "learner": session.learner.state()}
+            own["trial"] = _fresh_trial(len(self.rows))
+            session.adopt(model)
+        number, failed = own["trial"]["number"], None
+        whole, val, which = joined(tasks)
+        rng = generator(session.seed, "batches", task=len(tasks))
+        limit = None if self.budget.limit is None else self.budget.limit * len(tasks)
+        lease = Lease(0, whole, val, which)
+        showing = Showing(session.learner, lease, whole, which, self.budget.passes, self.budget.batch, rng, limit)
+        try:
+            with seeded(seed_for(session.seed, "trial", trial=number)):
+                for _ in session.shown(showing, lease_at_begin=True, finish=False):
+                    pass
+            self._look(number, showing.total, tasks[-1])
+        except RunFailed as error:  # it diverged: the study itself is done
+            failed = f"the baseline: {error}"
+        session.note_looks(tasks, showing.looks)
+        lease.close()
+        settings = {name: value for name, value in model.items() if "." in name}
+        self._note(number, None, Candidate(settings), showing, showing.total, failed)
+        session.adopt(own["stays"]["model"])
+        session.learner.load(own.pop("stays")["learner"])
+        own["trial"] = None
+
+    def costs(self) -> dict[str, float]:
+        """What the trials that were not chosen cost."""
+        spent = [row for row in self.rows if not row["chosen"]]
+        costs = {name: sum(row[name] for row in spent) for name in ("seconds", "flops")}
+        return {"runs": len(spent), **costs} if spent else {}
+
+    def _proposed(self, task: Task, ask: Callable[[Learner, Lease], Sequence[Option | Rung]]) -> list[State]:
+        """Options that the learner wants to be tried; finding them counts as learning the task."""
+        showing = self._showing(task)
+        with seeded(seed_for(self.session.seed, "options", task=task.t)), showing.beside():
+            found = ask(self.session.learner, showing.lease)
+        self.session.note_looks([task], showing.lease.looks())
+        showing.lease.close()
+        self.session.spend(showing.flops, showing.seconds, 0)
+        return [tuple(option) if isinstance(option, Rung) else (option, None) for option in found]
+
+    def _more(self, task: Task, points: int) -> list[State]:
+        """What the learner wants to be tried besides, now that it knows how good each of its options was."""
+        own, learner = self.own, self.session.learner
+        if type(learner).more_options is Learner.more_options:
+            return []
+        learner.load(own["begun"])
+        tried = []
+        for i, (option, steps) in enumerate(own["options"]):
+            worths = [w for w in own["worths"][i * points : (i + 1) * points] if w is not None]
+            tried.append((option if steps is None else Rung(option, steps), max(worths, default=float("-inf"))))
+        more = self._proposed(task, lambda learner, lease: learner.more_options(lease, tried))
+        own["begun"] = learner.state()  # it may have learned from how good they were
+        return more
+
+    def _prepare(self, candidate: Candidate, model: bool) -> None:
+        """The learner as it is when the task begins, or where an earlier rung ended, with the candidate's settings."""
+        session, paused = self.session, self.own["trial"]["learner"]
+        if paused is not None:
+            session.learner.load(paused)
+            return
+        if model:
+            session.adopt(candidate.settings)
+        else:
+            session.learner.load(self.own["begun"])
+        learner = session.learner
+        for name, value in candidate.settings.items():
+            if name in RATES:
+                setattr(learner.optimiser, RATES[name], value)
+            elif "." not in name:
+                setattr(learner, name, value)
+        if self.reset_optimiser:
+            learner.optimiser.reset()
+        if candidate.option is not None:
+            learner.choose(candidate.option)
+
+    def _share_again(self, task: Task) -> None:
+        """What the trials of this task share is made by the first, and again, free of charge, after an interruption."""
+        learner = self.session.learner
+        if self.own["done"] and not learner.shared:
+            segment = self.session.stream.segments[task.t]
+            lease = Lease(task.t, segment.train, segment.val)
+            learner.share(lease)
+            lease.close()
+
+    def _learn(
+        self,
+        showing: Showing,
+        task: Task,
+        under_way: dict[str, State],
+        quality: Quality,
+        stop: Stop,
+        done: tuple[int, int],
+    ) -> None:
+        session = self.session
+        with closing(session.shown(showing, lease_at_begin=True, finish=False, trials=done)) as steps:
+            for step in steps:
+                if not self.looks.due(step, showing):
+                    continue
+                found, curve = self._look(under_way["number"], step, task)
+                under_way["looks"].append((step, found))
+                under_way["curve"] += curve
+                stop.offer(step, quality(found), session.learner.state)
+                under_way["kept"] = stop.state()
+                if stop.over(step):
+                    break
+        showing.check()
+
+    def _pause(self, showing: Showing) -> dict[str, State]:
+        return {"learner": self.session.learner.state(), "showing": showing.state(), "dice": dice()}
+
+    def _showing(self, task: Task, limit: int | None = None) -> Showing:
+        session, budget = self.session, self.budget
+        segment, learner = session.stream.segments[task.t], session.learner
+        lease = Lease(task.t, segment.train, segment.val)
+        rng = generator(session.seed, "batches", task=task.t)
+        limit = budget.limit if limit is None else limit
+        shown = learner, lease, segment.train, segment.task, budget.passes, budget.batch, rng, limit
+        return Showing(*shown, ordered=segment.ordered, rows=type(learner).share is not Learner.share)
+
+    def _look(self, trial: int, step: int, task: Task) -> tuple[list[float], list[dict[str, Any]]]:
+        """Accuracies: on what the task is judged by and, where they are looked at, on each test set so far and on
+        their union. And rows of its learning curve, where one is due."""
+        looks, session = self.looks, self.session
+        judged = [(task, task.val)] if looks.on_val else []
+        if not looks.tests:
+            early = step <= looks.score_first and looks.score_first > 0
+            tests = [(task, task.test)] if early or not judged else []
+            found = session.look([*judged, *tests])
+            return [found[0].accuracy], [session.curve_row(task.t, step, task, found[-1])] if early else []
+        so_far = session.stream.tasks[: task.t + 1]
+        tests = [(t, self._drawn(t.test, trial, step, t.t)) for t in so_far]
+        whole = self._of_union(so_far, trial, step) if looks.test_batch is not None else []
+        found = session.look([*judged, *tests, *whole])
+        judge, each, rest = found[: len(judged)], found[len(judged) :][: len(tests)], found[len(judged) + len(tests) :]
+        union = _pooled(rest, whole) if whole else _pooled(each, tests)
+        for t, accuracy in (*((t.t, s.accuracy) for t, s in zip(so_far, each, strict=True)), (None, union)):
+            session.study["curves"].append({"trial": trial, "step": step, "task": t, "accuracy": accuracy})
+        return [(judge[0] if judge else each[-1]).accuracy, *(s.accuracy for s in each), union], []
+
+    def _drawn(self, part: Part, trial: int, step: int, task: int) -> Part:
+        """The whole test set, or one batch of it drawn anew."""
+        rows = self.looks.test_batch
+        if rows is None or rows >= len(part):
+            return part
+        rng = generator(self.session.seed, "test batch", trial=trial, step=step, task=task)
+        return part.take(torch.randperm(len(part), generator=rng)[:rows])
+
+    def _of_union(self, tasks: tuple[Task, ...], trial: int, step: int) -> list[tuple[Task, Part]]:
+        """One batch of all test sets together, as the rows of it that each task has."""
+        rng = generator(self.session.seed, "test batch", trial=trial, step=step, task="all")
+        sizes = torch.tensor([len(task.test) for task in tasks])
+        drawn = torch.randperm(int(sizes.sum()), generator=rng)[: self.looks.test_batch]
+        starts = sizes.cumsum(0) - sizes
+        mine = [drawn[(drawn >= start) & (drawn < start + n)] - start for start, n in zip(starts, sizes, strict=True)]
+        return [(task, task.test.take(rows)) for task, rows in zip(tasks, mine, strict=True) if len(rows)]
+
+    def _note(
+        self,
+        number: int,
+        task: int | None,
+        candidate: Candidate,
+        showing: Showing,
+        stop: int,
+        failed: str | None,
+        began_from: int | None = None,
+    ) -> None:
+        """A row, also of a trial that failed: it has cost what it took until then. A later rung's replaces it."""
+        self.rows[number:] = [
+            {
+                "trial": number,
+                "task": task,
+                "began_from": began_from if task is None or began_from is not None else self.own["last"],
+                "settings": dict(candidate.settings),
+                "chosen": False,
+                "stop": stop,
+                "flops": showing.flops,
+                "seconds": showing.seconds,
+                "updates": showing.done,
+                **({} if candidate.option is None else {"option": candidate.option}),
+                **({"failed": failed} if failed else {}),
+            },
+            *self.rows[number + 1 :],
+        ]
+
+
+def own(accuracies: list[float]) -> float:
+    """Quality: what the task itself is judged by."""
+    return accuracies[0]
+
+
+def of_union(accuracies: list[float]) -> float:
+    """Quality: the test accuracy on all tasks so far, which needs the data of earlier ones."""
+    return accuracies[-1]
+
+
+def _nothing_tried() -> dict[str, State]:
+    """Of the task at hand."""
+    return {
+        "done": 0,  # candidates tried
+        "begun": None,  # the learner when the task began
+        "options": [],  # as pairs: the option, and the steps of a rung
+        "worths": [],  # of each candidate; none: it failed
+        "best": None,  # the best trial, and its worth
+        "worth": None,
+        "trial": None,  # the one under way, while a state is saved in the middle of it
+        "paused": {},  # rungs that may go on, by candidate
+    }
+
+
+def _fresh_trial(number: int) -> dict[str, State]:
+    nothing = dict.fromkeys(("learner", "showing", "dice", "booked"))
+    return {"number": number, "looks": [], "curve": [], "kept": [], **nothing}
+
+
+def _pooled(scores: Sequence[Score], parts: Sequence[tuple[Task, Part]]) -> float:
+    """The accuracy on the rows of all parts."""
+    right = sum(s.accuracy * len(part) for s, (_, part) in zip(scores, parts, strict=True))
+    return right / sum(len(part) for _, part in parts)

@@ -1,0 +1,87 @@
+"""Each task chooses its learning rate and weight decay by its own validation rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any, final
+
+from holdfast.engine import Optimiser, OptimiserName
+from holdfast.methods import Learner
+from holdfast.protocols._base import Job, Protocol
+from holdfast.protocols._selecting import Budget, Looks, Selection, Tried, own
+from holdfast.protocols._session import Session, name_of
+from holdfast.protocols._stops import Best
+from holdfast.settings import Count, NonNegative, Positive, Whole, provenance
+from holdfast.types import Stream
+
+
+@final
+@dataclass(frozen=True)
+class Crossval(Protocol):
+    """Cross-validation per task (Veniat, Denoyer & Ranzato, 2021, paper 000 §5.2).
+
+        (ε, ω, o)_t = argmax max_s q(V_t; θ_t(s; ε, ω, o));   θ_t at the first s of the highest q
+
+    q(V_t) is the accuracy on the task's validation rows at step s of learning it with learning rate ε, weight decay ω
+    and the learner's structural option o. Every combination begins where the task before ended; the first of equals is
+    taken. A trial is over when no look has been better for `patience` steps.
+
+    >>> import holdfast as hf
+    >>> stream = hf.stream("split", tasks=2, examples=100, val=0.2)
+    >>> record = hf.run("finetune", stream, protocol=hf.protocol("crossval", lr=(0.01, 1e-9), decay=(0,), epochs=5))
+    >>> record.settings["protocol.lr"]
+    {'value': [0.01, 0.01], 'chosen_by': 'val:task'}
+    """
+
+    batch: Count = 256  # examples per mini-batch
+    optimiser: OptimiserName = "adam"  # sgd, momentum, adam or adamw
+    lr: tuple[Positive, ...] = (1e-2, 1e-3)  # ε: learning rates tried on each task
+    decay: tuple[NonNegative, ...] = (0.0, 1e-5, 1e-4)  # ω: weight decays tried on each task
+    epochs: Count = 300  # passes over each task, at most
+    patience: Count | None = 300  # steps without improvement after which a trial is over; none: it has all its epochs
+    reset_optimiser: bool = True  # forget the optimiser's state between tasks
+    score_every: Whole = 0  # steps between looks at the validation rows; 0: one pass
+    score_first: Whole = 0  # also score the current task after each of its first batches (LCA)
+
+    def faults(self, learner: Learner, stream: Stream) -> list[str]:
+        found = [f"{name} of protocol 'crossval' must list at least one value" for name in ("lr", "decay")
+                 if not getattr(self, name)]  # fmt: skip
+        if learner.mixes:
+            found.append(f"method {name_of(learner)!r} sees all tasks at once; protocol 'crossval' shows them in order")
+        if stream.info.hidden:
+            found.append(f"protocol 'crossval' chooses for each task, and stream {stream.name!r} hides where they end")
+        if not all(len(task.val) for task in stream.tasks):
+            found.append(
+                f"protocol 'crossval' chooses on validation rows, and stream {stream.name!r} keeps none; "
+                "cut it with val=0.1"
+            )
+        return found
+
+    def descent(self) -> Optimiser:
+        return self.optimiser_of(self.lr[0], self.decay[0])
+
+    def show(self, job: Job) -> Session:
+        looks = Looks(self.score_every or None, (0, 1, 2, 3, 4, 5, 10), score_first=self.score_first)
+        session, budget = job.session(self.descent()), Budget(self.batch, self.epochs)
+        selection = Selection(session, budget, looks, reset_optimiser=self.reset_optimiser)
+        grid = [{"protocol.lr": lr, "protocol.decay": decay} for lr, decay in product(self.lr, self.decay)]
+        for task in selection.tasks():
+            best = selection.best(task, grid, own, partial(Best, self.patience), lambda tried: tried.kept.quality)
+            selection.finish(task, best)
+            self._note(session.chosen, best)
+            selection.take(task, best)
+        session.trials = selection.costs()
+        return session
+
+    def _note(self, chosen: dict[str, dict[str, Any]], tried: Tried) -> None:
+        """Who chose what, task by task."""
+        given = provenance(self)
+        values: Mapping[str, Any] = {**tried.settings, "protocol.stop": tried.kept.step}
+        for name, value in {**values, **({} if tried.option is None else {"option": tried.option})}.items():
+            field = name.partition(".")[2]
+            fixed = field in given and len(given[field]["value"]) == 1
+            who = given[field]["chosen_by"] if fixed else "val:task"
+            chosen[name] = {"value": [*chosen.get(name, {"value": []})["value"], value], "chosen_by": who}
