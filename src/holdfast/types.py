@@ -364,7 +364,7 @@ class Record:
     protocol: Mapping[str, Any]
     net: Mapping[str, Any]
     tasks: tuple[Mapping[str, Any], ...]  # name, classes, n_train, n_val, n_test
-    R: np.ndarray  # (scorings, T): accuracy on task j at the i-th scoring
+    R: np.ndarray  # (scorings, T): accuracy on task j at the i-th scoring; NaN where that did not ask about it
     scorings: tuple[Mapping[str, int], ...]  # after_task, step: one per row of R
     baseline: np.ndarray  # (T,) accuracy at random initialisation
     curves: tuple[Mapping[str, Any], ...]  # after_task, step, task, accuracy, loss, entropy, calibration, information
@@ -373,9 +373,9 @@ class Record:
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     mixed: bool = False  # all tasks were shown at once (the i.i.d. upper bound)
     study: Mapping[str, Any] = field(default_factory=dict)  # what a protocol that selects tried: trials, curves, blends
-    predictions: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (scorings, n_test)
+    predictions: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (scorings of it, n_test)
     labels: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (n_test,)
-    uncertainties: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (scorings, 2, n_test): see Score
+    uncertainties: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (scorings of it, 2, n_test)
 
     @property
     def final(self) -> np.ndarray:

@@ -131,6 +131,7 @@ def refused(holdfast, here: Path, command: str) -> list[str]:
         ("run gem --set net.hiden=3", ["'hiden'", "'hidden'"]),
         ("run gem --set net.hidden=0", ["hidden", ">= 1", "'0'"]),
         ("run gem --set protocol.score_every=x", ["score_every", ">= 0", "'x'"]),
+        ("run gem --set protocol.score=end", ["score of protocol 'online'", "all, seen, ends", "'end'"]),
         ("run gem --set stream.seed=x", ["seed of stream 'split'", "whole number >= 0", "'x'"]),
         ("run gem --set stream.seed=-1", ["seed of stream 'split'", ">= 0", "'-1'"]),
         ("run gem --set stream.sed=1", ["'sed'", "'seed'"]),

@@ -79,6 +79,19 @@ def test_every_option_reaches_the_record(holdfast, here):
     assert record["seed"] == 4
 
 
+def test_a_long_stream_may_be_scored_at_its_ends_only(holdfast, here):
+    words = "er TINY --stream permuted --tasks 4 --seeds 0,1 --out out --set protocol.score=ends"
+    assert holdfast(f"compare finetune,{words} --quiet").code == 0
+    for path in (here / "out" / "cells").glob("*/record.json"):
+        known = [[value is not None for value in row] for row in json.loads(path.read_text())["R"]]
+        assert known == [[i in (j, 3) for j in range(4)] for i in range(4)]
+    summary = json.loads((here / "out" / "summary.json").read_text())["methods"]["er"]
+    assert summary["bwt"]["mean"] is not None and summary["fwt"]["values"] == [None, None]
+    for command in ("report out", "export out --csv --scores", "export out --latex", "audit out"):
+        done = holdfast(command)
+        assert done.code == 0 and "nan" not in done.out.lower().replace("finetune", "")
+
+
 def test_the_stream_may_have_a_seed_of_its_own(holdfast, here):
     assert holdfast("run er TINY --stream permuted --set stream.seed=3 --seeds 0,1 --out out --quiet").code == 0
     records = [json.loads(p.read_text()) for p in here.glob("out/cells/*/record.json")]

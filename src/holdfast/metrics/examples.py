@@ -12,10 +12,15 @@ from holdfast.types import Record
 
 
 def rescore(record: Record) -> np.ndarray:
-    """R (scorings, T) recomputed from the predicted classes: R[i, j] = mean(predictions[j][i] == labels[j])."""
+    """R (scorings, T) recomputed from the predicted classes: R[i, j] = mean(predictions[j][k] == labels[j]).
+
+    k counts the scorings that asked about task j, the i-th among them; the others have NaN, as in R.
+    """
     _must_have_predictions(record)
-    columns = [(p == y).mean(axis=1) for p, y in zip(record.predictions, record.labels, strict=True)]
-    return np.stack(columns, axis=1)
+    found = np.full(record.R.shape, np.nan)
+    for j, (p, y) in enumerate(zip(record.predictions, record.labels, strict=True)):
+        found[~np.isnan(record.R[:, j]), j] = (p == y).mean(axis=1)
+    return found
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,8 @@ def compare_examples(a: Record, b: Record, task: int) -> Examples:
         _must_have_predictions(record)
         if not 0 <= task < len(record.labels):
             raise BadInput(f"task must be from 0 to {len(record.labels) - 1}, not {task}")
+        if np.isnan(record.R[-1, task]):
+            raise BadInput(f"the last scoring of {record.method} (seed {record.seed}) did not ask about task {task}")
     y = a.labels[task]
     if not np.array_equal(y, b.labels[task]):
         raise BadInput(

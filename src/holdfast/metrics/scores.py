@@ -1,7 +1,8 @@
 """The papers' numbers. Each is a pure function of one record; what is undefined is None, never NaN.
 
 R[i, j] is the accuracy on task j after learning task i, T the number of tasks, b̄ the accuracies at random
-initialisation. Formulas count tasks from 1, as the papers do.
+initialisation. Formulas count tasks from 1, as the papers do. A metric is undefined where an entry of R that it needs
+was not scored (`protocol.score`).
 """
 
 from __future__ import annotations
@@ -51,11 +52,14 @@ def forgetting(record: Record) -> float | None:
     """Forgetting (Chaudhry et al., 2018): the best a task was before the last one, less what is left. Positive is bad.
 
     F = 1/(T−1) · Σ_{j<T} max_{l<T} R[l, j] − R[T, j]
+
+    Every R[l, j] with l ≥ j must have been scored, or the best might be missing; with `ends` it is. Those with l < j,
+    before the task was learned, count where they were scored: with `seen` R[j−1, j] alone.
     """
     R = _square(record)
-    if R is None:
+    if R is None or np.isnan(R[np.tril_indices_from(R)]).any():
         return None
-    return _finite((R[:-1, :-1].max(0) - R[-1, :-1]).mean())
+    return _finite((np.nanmax(R[:-1, :-1], 0) - R[-1, :-1]).mean())
 
 
 def forgetting_ctrl(record: Record) -> float | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from holdfast.errors import BadInput, unknown
 from holdfast.metrics.groups import group
 from holdfast.metrics.scores import METRICS, summary
@@ -40,7 +42,7 @@ def runs(records: Sequence[Record]) -> list[dict[str, Any]]:
 
 
 def scores(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """One row per run, scoring and task: an entry of R, and the number of test rows behind it."""
+    """One row per run, scoring and task: an entry of R, None where it was not scored, and the test rows behind it."""
     return [
         {
             **_who(label, record),
@@ -49,7 +51,7 @@ def scores(records: Sequence[Record]) -> list[dict[str, Any]]:
             "task": t,
             "task_name": task["name"],
             "n_test": task["n_test"],
-            "accuracy": float(record.R[i, t]),
+            "accuracy": None if np.isnan(record.R[i, t]) else float(record.R[i, t]),
         }
         for label, record in _labelled(records)
         for i, scoring in enumerate(record.scorings)

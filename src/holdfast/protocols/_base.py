@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ from holdfast.audit import card
 from holdfast.engine import Keeper, Net, Optimiser, OptimiserName, ScheduleName, optimiser
 from holdfast.errors import BadInput, RunFailed
 from holdfast.methods import Learner
-from holdfast.protocols._session import Maker, Session, Watch, faults_of_hiding, name_of
+from holdfast.protocols._session import Maker, Measured, Scored, Session, Watch, faults_of_hiding, name_of
 from holdfast.settings import BelowOne, Count, NonNegative, Positive, Whole, provenance, settings_of
 from holdfast.types import Record, Stream
 
@@ -33,10 +34,12 @@ class Job:
     watch: Watch | None
     keep: Keeper | None
     reshape: Reshape | None
+    score: Scored = "all"
 
     def session(self, optimiser: Optimiser, make: Maker | None = None) -> Session:
         """The session in which it is run, gone on with where it was interrupted. `make`: see `Session`."""
-        return Session(self.learner, self.stream, self.net, optimiser, self.seed, self.watch, self.keep, make=make)
+        given = self.learner, self.stream, self.net, optimiser, self.seed, self.watch, self.keep
+        return Session(*given, scored=self.score, make=make)
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,8 @@ class Protocol(ABC):
     schedule_every: Count | None = None  # steps between two levels of the step schedule; none: a third of the task's
     schedule_factor: Positive = 0.1  # what each level of the step schedule leaves of the one before
     reset_optimiser: bool = False  # forget the optimiser's state between tasks
-    score_every: Whole = 0  # also score all tasks every so many steps; 0: only after each task
+    score: Scored = "all"  # which tasks: all, seen (those so far and the next) or ends (each when learned, all at last)
+    score_every: Whole = 0  # also score every so many steps; 0: only after each task
 
     def run(
         self,
@@ -70,7 +74,7 @@ class Protocol(ABC):
         `reshape` is for protocols that choose the network's hidden layers; None where it has none to choose.
         """
         self.refuse(learner, stream)
-        session = self.show(Job(learner, stream, net, seed, watch, keep, reshape))
+        session = self.show(Job(learner, stream, net, seed, watch, keep, reshape, self.score))
         self._refuse_part(session)
         return session
 
@@ -192,11 +196,21 @@ def record_of(
         ),
         mixed=learner.mixes,
         study=session.study,
-        predictions=tuple(np.stack(column) for column in zip(*m.predictions, strict=True)),
-        uncertainties=tuple(np.stack(column).astype(np.float16) for column in zip(*m.uncertainties, strict=True)),
+        predictions=tuple(np.stack(column) for column in _columns(m, m.predictions)),
+        uncertainties=tuple(np.stack(column).astype(np.float16) for column in _columns(m, m.uncertainties)),
         labels=tuple(task.test.y.cpu().numpy().astype(np.uint16) for task in stream.tasks),
     )
     return replace(record, metrics=metrics.summary(record))
+
+
+def _columns(measured: Measured, rows: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
+    """Per task what the scorings that asked about it found; nothing where no scoring has such a row."""
+    columns: list[list[np.ndarray]] = [[] for _ in measured.baseline]
+    for accuracies, row in zip(measured.R, rows, strict=True):
+        asked = [t for t, accuracy in enumerate(accuracies) if not math.isnan(accuracy)]
+        for t, found in zip(asked, row, strict=bool(row)):
+            columns[t].append(found)
+    return columns if all(columns) else []
 
 
 def _added(before: Mapping[str, float] | None, during: Mapping[str, float]) -> dict[str, float]:

@@ -70,8 +70,8 @@ class Measured:
     baseline: list[float] = field(default_factory=list)
     R: list[list[float]] = field(default_factory=list)
     scorings: list[dict[str, int]] = field(default_factory=list)
-    predictions: list[list[np.ndarray]] = field(default_factory=list)  # per scoring, per task
-    uncertainties: list[list[np.ndarray]] = field(default_factory=list)  # the same, where predictions are samples
+    predictions: list[list[np.ndarray]] = field(default_factory=list)  # per scoring, per task asked about
+    uncertainties: list[list[np.ndarray]] = field(default_factory=list)  # the same where they are samples, else nothing
     curves: list[dict[str, Any]] = field(default_factory=list)
     entropies: list[float] = field(default_factory=list)
     old_rows: list[tuple[int, int]] = field(default_factory=list)
@@ -253,15 +253,16 @@ class Session:
         m.R.append([scores[task.t].accuracy if task.t in scores else math.nan for task in self.stream.tasks])
         m.scorings.append({"after_task": after_task, "step": step})
         m.predictions.append([s.predicted for s in scores.values()])
-        m.uncertainties += [u] if (u := [s.uncertainty for s in scores.values() if s.uncertainty is not None]) else []
+        sampled = [s.uncertainty for s in scores.values() if s.uncertainty is not None]
+        m.uncertainties.append(sampled if len(sampled) == len(scores) else [])
         for task in tasks:
             m.curves.append(self.curve_row(after_task, step, task, scores[task.t]))
 
     def _asked(self, after_task: int) -> tuple[Task, ...]:
-        """The tasks that a scoring asks about."""
-        tasks = self.stream.tasks
-        over = self.next == len(tasks) or self.learner.mixes
-        if self.scored == "all" or over:
+        """The tasks that a scoring asks about. Where tasks are mixed, all are seen from the start."""
+        tasks, mixes = self.stream.tasks, self.learner.mixes
+        over = after_task == len(tasks) - 1 if mixes else self.next == len(tasks)
+        if self.scored == "all" or over or (self.scored == "seen" and mixes):
             return tasks
         return tasks[: after_task + 2] if self.scored == "seen" else tasks[after_task : after_task + 1]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv as csv_module
 import io
+import math
 import re
 from collections.abc import Sequence
 from itertools import accumulate
@@ -64,6 +65,7 @@ def _scalars(record: Record) -> list[tuple[str, float, int]]:
         step = before[row["after_task"]] + row["step"]
         found += [(f"{what}/task{row['task']}", row[what], step) for what in ("accuracy", "loss")]
     for scoring, accuracies in zip(record.scorings, record.R, strict=True):
-        found.append(("accuracy/mean", float(accuracies.mean()), before[scoring["after_task"]] + scoring["step"]))
+        mean = float(accuracies.mean())  # NaN where it is not one of all tasks
+        found.append(("accuracy/mean", mean, before[scoring["after_task"]] + scoring["step"]))
     found += [(f"metrics/{name}", METRICS[name].of(record), updates[-1]) for name in METRICS]
-    return [(tag, value, step) for tag, value, step in found if value is not None]
+    return [(tag, value, step) for tag, value, step in found if value is not None and not math.isnan(value)]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
+import numpy as np
 from plotly.offline import get_plotlyjs
 
 from holdfast.disk import write_text
@@ -49,7 +50,8 @@ def html(
         parts.section(
             "Accuracy matrices",
             "The accuracy on each task after each task, mean over seeds. Below the stairs are tasks already learned: "
-            "a column that fades downwards was forgotten.",
+            "a column that fades downwards was forgotten."
+            + (" Blank: not scored." if any(np.isnan(r.final).any() for g in groups for r in g.records) else ""),
             [_matrices(arena, style) for arena in arenas],
             before=_scale(),
         ),

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -72,14 +73,17 @@ def styles(arenas: Sequence[Sequence[Group]]) -> dict[str, Style]:
 
 
 def heat_map(group: Group) -> go.Figure:
-    """R, mean over seeds: row 'after task i', column 'task j'; below the stairs, tasks that were already learned."""
+    """R, mean over seeds: row 'after task i', column 'task j'; below the stairs, tasks that were already learned.
+
+    What was not scored is left blank.
+    """
     R = np.mean([record.final for record in group.records], axis=0)  # (rows, T)
     rows, tasks = R.shape
     whole = rows == tasks and not group.mixed
     names = [f"after task {i + 1}" for i in range(rows)] if whole else ["after all"] * rows
     figure = go.Figure(
         go.Heatmap(
-            z=R.tolist(),
+            z=[[known(accuracy) for accuracy in row] for row in R],
             x=list(range(1, tasks + 1)),
             y=list(range(1, rows + 1)),
             customdata=[[name] * tasks for name in names],
@@ -90,6 +94,7 @@ def heat_map(group: Group) -> go.Figure:
             xgap=1,
             ygap=1,
             hovertemplate="%{customdata}<br>task %{x}: %{z:.3f}<extra></extra>",
+            hoverongaps=False,
         )
     )
     if tasks <= NUMBERS_UP_TO:
@@ -170,15 +175,18 @@ def _over_tasks(
     at: Callable[[np.ndarray, int], float],
     bound: Callable[[np.ndarray], float],
 ) -> go.Figure:
-    """One line per label with its 95% band; an upper bound that saw all tasks at once is a dashed level."""
+    """One line per label with its 95% band; an upper bound that saw all tasks at once is a dashed level.
+
+    Lines have a gap where something that they need was not scored.
+    """
     figure, lines = go.Figure(), []
     for g in arena:
         tasks = len(g.first.tasks)
         x = list(range(1, tasks + 1))
         if g.mixed:
-            points = [interval([float(bound(r.final[-1])) for r in g.records])] * tasks
+            points = [interval([known(bound(r.final[-1])) for r in g.records])] * tasks
         elif len(g.first.final) == tasks:
-            points = [interval([float(at(r.final, i)) for r in g.records]) for i in range(tasks)]
+            points = [interval([known(at(r.final, i)) for r in g.records]) for i in range(tasks)]
         else:
             continue
         style = styles[g.label]
@@ -253,20 +261,28 @@ def task_ticks(tasks: int) -> list[int]:
 
 
 def add_band(figure: go.Figure, x: list[int], points: list[Interval], style: Style) -> None:
-    """The intervals of all points; it has no width where the seeds agree, and there is none where they all do."""
+    """The intervals of all points; it has no width where the seeds agree, and there is none where they all do.
+
+    A band ends where points are missing, and another begins behind them.
+    """
     if all(p.low is None for p in points):
         return
-    low = [p.mean if p.low is None else p.low for p in points]
-    high = [p.mean if p.high is None else p.high for p in points]
-    figure.add_scatter(
-        x=x + x[::-1],
-        y=high + low[::-1],
-        fill="toself",
-        fillcolor=style.faint(0.13),
-        line={"width": 0},
-        mode="lines",
-        hoverinfo="skip",
-    )
+    pairs = zip(x, points, strict=True)
+    for there, some in groupby(pairs, key=lambda pair: pair[1].mean is not None):
+        if not there:
+            continue
+        at, mine = map(list, zip(*some, strict=True))
+        low = [p.mean if p.low is None else p.low for p in mine]
+        high = [p.mean if p.high is None else p.high for p in mine]
+        figure.add_scatter(
+            x=at + at[::-1],
+            y=high + low[::-1],
+            fill="toself",
+            fillcolor=style.faint(0.13),
+            line={"width": 0},
+            mode="lines",
+            hoverinfo="skip",
+        )
 
 
 def lay_out(figure: go.Figure, height: int) -> None:
@@ -310,9 +326,14 @@ def _log_ticks(least: float, most: float) -> tuple[float, float, list[float]]:
 def _short(accuracy: float) -> str:
     """'.83' as in the papers' tables."""
     if not math.isfinite(accuracy):
-        return words.UNDEFINED
+        return ""
     text = f"{accuracy:.2f}"
     return text[1:] if text.startswith("0") else text
+
+
+def known(accuracy: float) -> float | None:
+    """The accuracy, None where it is NaN: it was not scored."""
+    return None if math.isnan(accuracy) else float(accuracy)
 
 
 def plain(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import math
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
@@ -43,9 +44,10 @@ def dumps(value: Any) -> str:
 
 
 def to_json(record: Record) -> dict[str, Any]:
-    """The content of record.json."""
+    """The content of record.json; what was not scored is null."""
     values = {f.name: getattr(record, f.name) for f in fields(record) if f.name not in _ARRAYS}
-    return {"schema": SCHEMA, **values, "R": record.R.tolist(), "baseline": record.baseline.tolist()}
+    R = [[None if math.isnan(accuracy) else accuracy for accuracy in row] for row in record.R.tolist()]
+    return {"schema": SCHEMA, **values, "R": R, "baseline": record.baseline.tolist()}
 
 
 def from_json(values: Mapping[str, Any], predictions: Mapping[str, np.ndarray]) -> Record:
@@ -55,7 +57,7 @@ def from_json(values: Mapping[str, Any], predictions: Mapping[str, np.ndarray]) 
         if any(not wanted <= row.keys() for row in content[name]):
             raise KeyError(f"a row of {name} lacks one of {', '.join(sorted(wanted))}")
     for name in ("R", "baseline"):
-        content[name] = np.array(content[name], dtype=np.float64)
+        content[name] = np.array(content[name], dtype=np.float64)  # null is NaN
     for name in _ARRAYS:
         columns = [k for k in predictions if k.startswith(f"{name}_")]
         content[name] = tuple(predictions[f"{name}_{i}"] for i in range(len(columns)))
