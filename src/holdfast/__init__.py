@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from holdfast.protocols import Passing, Protocol
     from holdfast.streams import Plan, Rows, StreamSpec
     from holdfast.sweeps import Cell, Choice
-    from holdfast.types import Batch, Record, Stream, StreamInfo, Task
+    from holdfast.types import Batch, Record, Segment, Stream, StreamInfo, Task
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BadInput", "Batch", "Cell", "Choice", "Comparison", "ContinualClassifier", "Growing", "Learner", "Memory", "Net",
-    "Passing", "PastDataError", "Plan", "Protocol", "Record", "Rows", "RunFailed", "Stream", "StreamInfo", "StreamSpec",
-    "Task", "at_hand", "compare", "interval", "load", "method", "net", "panels", "protocol", "run", "run_cells",
-    "stream", "study", "sweep", "tune",
+    "Passing", "PastDataError", "Plan", "Protocol", "Record", "Rows", "RunFailed", "Segment", "Stream", "StreamInfo",
+    "StreamSpec", "Task", "at_hand", "compare", "interval", "load", "method", "net", "panels", "protocol", "run",
+    "run_cells", "stream", "study", "sweep", "tune",
 ]  # fmt: skip
 
 _ROOMS = (  # where public names live; a room's files are names in it, too, so `hf.study` is that of metrics

@@ -157,6 +157,48 @@ class Part:
         return pixels if self.transform is None else self.transform(pixels)
 
 
+@dataclass(eq=False)
+class Mixture(Part):
+    """Rows of several parts, each as its own part shows it; `rows` count through the parts, one after the other."""
+
+    parts: tuple[Part, ...] = ()
+
+    def to(self, device: torch.device, moved: dict[int, Any]) -> Part:
+        if self.pixels.device == device:
+            return self
+        parts = tuple(part.to(device, moved) for part in self.parts)
+        scale = None if self.scale is None else self.scale.to(device)
+        rows, y = self.rows.to(device), self.y.to(device)
+        return replace(self, pixels=parts[0].pixels, rows=rows, y=y, scale=scale, parts=parts, _cache=None)
+
+    @cached_property
+    def _example(self) -> Tensor:
+        return self.parts[0]._example
+
+    def _cut(self, rows: Tensor) -> Tensor:
+        return gathered(self.parts, rows)
+
+
+def joined(parts: Sequence[Part]) -> Part:
+    """The rows of several parts as one, in their order; nothing is copied until a batch is cut."""
+    first, y, scale = parts[0], torch.cat([part.y for part in parts]), shared_scale(parts)
+    if any(part.augment != first.augment for part in parts):
+        raise ValueError("parts that are augmented in different ways cannot be shown as one")
+    if all(type(part) is Part and part.transform is None and part.pixels is first.pixels for part in parts):
+        rows = torch.cat([part.rows for part in parts])
+        return Part(first.pixels, rows, y, augment=first.augment, scale=scale)
+    rows = torch.arange(len(y), device=y.device)
+    return Mixture(first.pixels, rows, y, augment=first.augment, scale=scale, parts=tuple(parts))
+
+
+def gathered(parts: Sequence[Part], rows: Tensor) -> Tensor:
+    """These rows of several parts, counted through all of them, transformed."""
+    starts = torch.tensor([0, *(len(part) for part in parts)], device=rows.device).cumsum(0)
+    which = torch.bucketize(rows, starts, right=True) - 1
+    pieces = [part.cut(rows[which == k] - starts[k]) for k, part in enumerate(parts)]
+    return torch.cat(pieces).index_select(0, which.argsort(stable=True).argsort())
+
+
 def _select(table: Tensor, index: Tensor | slice) -> Tensor:
     """table[index]. `index_select` copies whole rows, many times faster than an index, which goes byte by byte."""
     if isinstance(index, slice):
@@ -213,6 +255,11 @@ class Segment:
     val: Part
     task: int | Tensor | None  # what batches say: the task, that of each row, or nothing where boundaries are hidden
     ordered: bool = False  # rows are shown as they lie, in place of shuffled
+
+    @staticmethod
+    def of(t: int, parts: Sequence[Part], val: Part, task: int | Tensor | None, *, ordered: bool = False) -> Segment:
+        """A mixture of parts: rows of several tasks."""
+        return Segment(t, joined(parts), val, task, ordered)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from holdfast.audit import card
 from holdfast.types import StreamInfo
 
 
-def info(scenario="class", tasks=3, classes=6):
+def info(scenario="class", tasks=3, classes=6, hidden=False):
     each = classes // tasks
     return StreamInfo(
-        "split", scenario, (4,), classes, tuple(tuple(range(t * each, (t + 1) * each)) for t in range(tasks))
+        "split", scenario, (4,), classes, tuple(tuple(range(t * each, (t + 1) * each)) for t in range(tasks)), hidden
     )
 
 
@@ -51,6 +51,9 @@ CASES = [
     ("no_task_label", {"info": info("class")}, True),
     ("no_task_label", {"info": info("domain")}, True),
     ("no_task_label", {"info": info("task")}, False),
+    ("no_boundaries", {}, None),  # told, which is no fault
+    ("no_boundaries", {"info": info(hidden=True)}, True),
+    ("no_boundaries", {"info": info(hidden=True), "mixed": True}, None),
     ("no_old_data", {}, True),
     ("no_old_data", {"old_rows": [(0, 0), (1, 64), (0, 0)]}, False),  # also when it is gone at the end
     ("no_old_data", {"mixed": True}, False),

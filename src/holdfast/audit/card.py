@@ -44,6 +44,7 @@ def card(
             "No task label at test", "given" if info.task_given else "hidden", None, not info.task_given,
             "the task label was given to predict" if info.task_given else "predict was called without it",
         ),
+        "no_boundaries": _boundaries(info, mixed),
         "no_old_data": _line(
             "No old data kept", kept, "rows", kept == 0 and not mixed,
             "all tasks were shown at once" if mixed
@@ -64,6 +65,18 @@ def card(
 
 def _line(label: str, value: Any, unit: str | None, met: bool | None, note: str) -> Line:
     return {"label": label, "value": value, "unit": unit, "met": met, "note": note}
+
+
+def _boundaries(info: StreamInfo, mixed: bool) -> Line:
+    """Not judged where they were told: most streams tell them, and an evaluation is no less honest for it."""
+    label = "No task boundaries told"
+    if mixed:
+        return _line(label, None, None, None, "all tasks were shown at once")
+    if info.hidden:
+        return _line(
+            label, "hidden", None, True, "boundaries hidden: batches did not say their task, nor where it ended"
+        )
+    return _line(label, "told", None, None, "the learner was told where each task begins and ends")
 
 
 def _resemblance(entropies: Sequence[float], info: StreamInfo) -> Line:

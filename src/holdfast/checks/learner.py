@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,15 @@ import torch
 from torch import Tensor
 
 from holdfast.audit import Lease, footprint
-from holdfast.engine import Net, batches, optimiser
+from holdfast.engine import Net, optimiser
 from holdfast.engine.state import read, save
 from holdfast.errors import BadInput, PastDataError, RunFailed
 from holdfast.methods import Learner
 from holdfast.nets import nets
-from holdfast.protocols import Session, protocols
+from holdfast.protocols import Session, Showing, protocols
 from holdfast.seeds import generator, seed_for, seeded
 from holdfast.streams import streams
-from holdfast.types import Scenario, Stream
+from holdfast.types import Batch, Scenario, Segment, Stream
 
 
 def check_learner(given: Learner | type[Learner]) -> None:
@@ -73,6 +74,23 @@ def check_hidden_task_is_not_needed(learner: Learner) -> None:
         _require(seen != [] and set(seen) == {None}, f"predict was given the task in the {scenario} scenario")
 
 
+def check_hidden_boundaries_are_not_needed(learner: Learner) -> None:
+    """Where the stream hides where tasks end, a learner does without, or says `needs_boundaries` and is refused."""
+    if learner.needs_task:  # refused already: the task scenario tells
+        return
+    try:
+        _run(learner, _hidden_stream())
+    except BadInput:
+        _require(learner.needs_boundaries, "a learner that needs no boundaries was refused where they are hidden")
+        return
+    except (TypeError, ValueError, IndexError, KeyError, AttributeError) as error:
+        said = f"{type(error).__name__}: {error}"
+        raise AssertionError(
+            f"where batch.task is None, the learner fails with {said}; say needs_boundaries = True, or do without it"
+        ) from error
+    _require(learner.mixes or not learner.needs_boundaries, "a learner that needs boundaries ran where they are hidden")
+
+
 def check_lease_ends_with_the_task(learner: Learner) -> None:
     """A learner may hold on to its lease, but not read it after the task."""
     session = _run(learner)
@@ -86,12 +104,12 @@ def check_lease_ends_with_the_task(learner: Learner) -> None:
 
 def check_loss_falls(learner: Learner) -> None:
     """Observing one batch again and again lowers its loss by a tenth at least."""
-    started, stream = _started(learner)
-    task = stream.tasks[0]
-    started.begin(Lease(0, task.train, task.val))
-    batch = next(batches(task.train, 20, generator(0, "check"), 0))
-    losses = [float(torch.as_tensor(started.observe(batch)).detach()) for _ in range(60)]
-    _require(all(np.isfinite(losses)), f"observe returned a loss that is not finite: {losses[:5]}")
+    losses: list[float] = []
+    started, stream = _started(_noting(learner, losses))
+    try:
+        _learn(started, stream, 0, passes=60, batch=len(stream.tasks[0].train), finish=False)
+    except RunFailed as error:
+        raise AssertionError(f"observe returned a loss that is not finite: {losses[:5]}") from error
     first, last = np.mean(losses[:3]), np.mean(losses[-3:])
     _require(
         last < first - 0.1 * abs(first),
@@ -132,6 +150,7 @@ CHECKS: tuple[Callable[[Learner], None], ...] = (
     check_same_seed_same_result,
     check_predict_changes_nothing,
     check_hidden_task_is_not_needed,
+    check_hidden_boundaries_are_not_needed,
     check_lease_ends_with_the_task,
     check_loss_falls,
     check_state_round_trips,
@@ -147,6 +166,17 @@ def _require(fact: bool, otherwise: str) -> None:
 def _stream(scenario: Scenario) -> Stream:
     settings = {"tasks": 3, "sizes": (2, 2, 2), "examples": 40, "scenario": scenario}
     return streams.make("split", settings).cut("split", "digits", 0)
+
+
+def _hidden_stream() -> Stream:
+    """Each segment has half of its task's rows and half of the next one's."""
+    stream = _stream("class")
+    tasks, half = stream.tasks, torch.arange(20)
+    mixtures = tuple(
+        Segment.of(t.t, [t.train.take(half), tasks[(t.t + 1) % len(tasks)].train.take(half + 20)], t.val, None)
+        for t in tasks
+    )
+    return replace(stream, info=replace(stream.info, hidden=True), mixtures=mixtures)
 
 
 def _run(learner: Learner, stream: Stream | None = None) -> Session:
@@ -174,14 +204,11 @@ def _net(stream: Stream) -> Net:
         return Net(build(), build)
 
 
-def _learn(learner: Learner, stream: Stream, t: int) -> None:
-    task = stream.tasks[t]
-    lease = Lease(t, task.train, task.val)
-    learner.begin(lease)
-    for batch in batches(task.train, 10, generator(0, "check", task=t), t):
-        learner.observe(batch)
-    learner.finish(lease)
-    lease.close()
+def _learn(learner: Learner, stream: Stream, t: int, *, passes: int = 1, batch: int = 10, finish: bool = True) -> None:
+    task, rng = stream.tasks[t], generator(0, "check", task=t)
+    showing = Showing(learner, Lease(t, task.train, task.val), task.train, t, passes, batch, rng)
+    for _ in showing.whole(lease=True, finish=finish):
+        pass
 
 
 def _spying(learner: Learner, seen: list[Any]) -> Learner:
@@ -192,9 +219,25 @@ def _spying(learner: Learner, seen: list[Any]) -> Learner:
             seen.append(task)
             return super().predict(x, task)  # type: ignore[no-any-return]
 
-    spy = copy.deepcopy(learner)
-    spy.__class__ = Spy
-    return spy
+    return _as(Spy, learner)
+
+
+def _noting(learner: Learner, losses: list[float]) -> Learner:
+    """A copy of the learner that notes the losses it returns."""
+
+    class Noting(type(learner)):  # type: ignore[misc]
+        def observe(self, batch: Batch) -> Tensor:
+            loss = super().observe(batch)
+            losses.append(float(torch.as_tensor(loss).detach()))
+            return loss  # type: ignore[no-any-return]
+
+    return _as(Noting, learner)
+
+
+def _as(kind: type[Learner], learner: Learner) -> Learner:
+    mine = copy.deepcopy(learner)
+    mine.__class__ = kind
+    return mine
 
 
 def _leases(value: Any) -> Iterator[Lease]:

@@ -7,7 +7,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from holdfast.types import Part, Stream, Task
+from holdfast.types import Mixture, Part, Stream, Task
 
 
 def check_stream(stream: Stream) -> None:
@@ -36,9 +36,37 @@ def check_stream(stream: Stream) -> None:
             _require(shape == info.shape, f"{name}: examples have shape {shape}, not {info.shape}")
             _require(x.dtype == torch.float32, f"{name}: examples are {x.dtype}, not float32")
         _check_augmented(name, task)
+    _check_segments(stream, again)
     for kept, trained in product(stream.tasks, stream.tasks):
         shared = torch.isin(_places(kept.val), _places(trained.train)).any()
         _require(not bool(shared), f"a validation row of task {kept.t} is a training row of task {trained.t}")
+
+
+def _check_segments(stream: Stream, again: Stream) -> None:
+    """What is shown is pure in the seed, looks like the tasks, and has none of their validation or test rows."""
+    info = stream.info
+    _require(len(stream.segments) == len(stream), "there must be as many segments as tasks")
+    hidden = [segment.task is None for segment in stream.mixtures]
+    _require(all(hidden) if info.hidden else not any(hidden), "info.hidden and the segments' tasks disagree")
+    _require(not (info.hidden and info.task_given), "the task scenario tells what hidden boundaries hide")
+    for segment, twin in zip(stream.mixtures, again.mixtures, strict=True):
+        name, train = f"segment {segment.t}", segment.train
+        _require(
+            _same(train, twin.train) and _same(segment.val, twin.val) and _equal(segment.task, twin.task),
+            f"the same seed gave another {name}: draw only from generators seeded by seed_for",
+        )
+        x = train.x(torch.arange(min(2, len(train))))
+        shape = tuple(x.shape[1:])
+        _require(shape == info.shape, f"{name}: examples have shape {shape}, not {info.shape}")
+        _require(segment.val.augment is None, f"{name} augments validation rows")
+        for task in stream.tasks:
+            for kind, part in (("validation", task.val), ("test", task.test)):
+                shared = torch.isin(_places(part), _places(train)).any()
+                _require(not bool(shared), f"a {kind} row of task {task.t} is a training row of {name}")
+
+
+def _equal(a: int | Tensor | None, b: int | Tensor | None) -> bool:
+    return torch.equal(a, b) if isinstance(a, Tensor) and isinstance(b, Tensor) else a is b or a == b
 
 
 def _check_augmented(name: str, task: Task) -> None:
@@ -61,6 +89,8 @@ def _check_augmented(name: str, task: Task) -> None:
 
 def _places(part: Part) -> Tensor:
     """Where each row lies in memory: in a table that tasks share, a row is the same however a task transforms it."""
+    if isinstance(part, Mixture):
+        return torch.cat([_places(each) for each in part.parts])[part.rows]
     return part.pixels.data_ptr() + part.rows * part.pixels.stride(0) * part.pixels.element_size()
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from holdfast.engine.gradients import restrict
-from holdfast.types import Part, as_float, shared_scale
+from holdfast.types import Part, as_float, gathered, shared_scale
 
 CHUNK_ROWS = 1000
 BINS = 15  # of confidence, for the calibration error
@@ -80,7 +80,7 @@ class Shuffled:
 
     def x(self, chunk: slice) -> Tensor:
         """What a network sees of these places; a copy, which may be changed."""
-        raw = self._table[chunk] if self._table is not None else self._gathered(self._order[chunk])
+        raw = self._table[chunk] if self._table is not None else gathered(self.parts, self._order[chunk])
         scale = None if self._scale is None else self._scale.rows(chunk)
         return as_float(raw, scale) if raw.dtype == torch.uint8 else raw.clone()
 
@@ -90,12 +90,6 @@ class Shuffled:
     def _made(self) -> Tensor:
         table = torch.cat([part.cut() for part in self.parts])
         return table.index_select(0, self._order)
-
-    def _gathered(self, rows: Tensor) -> Tensor:
-        starts = torch.tensor([0, *self.sizes], device=rows.device).cumsum(0)
-        which = torch.bucketize(rows, starts, right=True) - 1
-        pieces = [part.cut(rows[which == k] - starts[k]) for k, part in enumerate(self.parts)]
-        return torch.cat(pieces).index_select(0, which.argsort(stable=True).argsort())
 
 
 @torch.inference_mode()

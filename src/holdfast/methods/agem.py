@@ -32,6 +32,8 @@ class AGEM(Learner):
     memories: Count = 256  # stored examples per task
     replay: Count = 256  # stored examples behind each reference gradient
 
+    needs_boundaries = True  # a memory per task
+
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
         super().start(net, optimiser, info, rng)
         self.memory = TaskRing(self.memories)

@@ -31,7 +31,6 @@ class Learner(Plain):
     """
 
     needs_task: ClassVar[bool] = False  # predicting needs the task label, so class and domain scenarios are refused
-    needs_boundaries: ClassVar[bool | None] = None  # where tasks end; none: a method with a `begin` or `finish` does
     mixes: ClassVar[bool] = False  # wants all tasks mixed (the i.i.d. upper bound); the card says so
     not_state = ("info", "shared", "_allowed", "_chosen_by")
 
@@ -40,6 +39,16 @@ class Learner(Plain):
     info: StreamInfo
     rng: torch.Generator
     shared: dict[str, Any]  # what the trials of a task have in common; gone when the task is over
+
+    @property
+    def needs_boundaries(self) -> bool:
+        """Whether it must be told where tasks end, so that streams that hide it are refused; `batch.task` is None there.
+
+        Unless a method says otherwise, it must if it does something when a task begins or ends. One that need not is
+        told of one beginning, without a lease, and of no end.
+        """
+        mine = type(self)
+        return mine.begin is not Learner.begin or mine.finish is not Learner.finish or mine.needs_task
 
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
         """Once, before the first task. `info` has shapes, classes and the head policy, never data."""

@@ -32,6 +32,10 @@ class ER(Learner):
     rule: Literal["reservoir", "class ring", "task ring"] = "reservoir"  # which examples stay
     replay: Count | None = None  # stored examples per step; none: as many as the batch has
 
+    @property
+    def needs_boundaries(self) -> bool:
+        return self.rule == "task ring"
+
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
         super().start(net, optimiser, info, rng)
         self.memory = self._memory(info)

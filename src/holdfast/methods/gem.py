@@ -40,6 +40,8 @@ class GEM(Learner):
     one_by_one: bool = False  # a backward pass per past task, as the authors do: the same result, slower
     total: Count | None = None  # instead of `memories`: stored examples in all, shared by the tasks so far
 
+    needs_boundaries = True  # a memory per task
+
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
         super().start(net, optimiser, info, rng)
         if self.total is not None and self.total < info.tasks:

@@ -92,7 +92,8 @@ class Protocol(ABC):
 
     def refuse(self, learner: Learner, stream: Stream) -> None:
         """Raise the faults that would stop a run before its first step."""
-        faults = [*faults_of_hiding(learner, stream), *self._faults_of_schedule(), *self.faults(learner, stream)]
+        faults = [*faults_of_hiding(learner, stream), *self._faults_of_schedule(), *self._faults_of_hiding(stream)]
+        faults += self.faults(learner, stream)
         if faults:
             raise BadInput(*faults)
 
@@ -120,6 +121,15 @@ class Protocol(ABC):
                     f"protocol {name_of(self)!r} has not scored the learner after task {t}; "
                     "call session.score(task.t, step)"
                 )
+
+    def _faults_of_hiding(self, stream: Stream) -> list[str]:
+        """What happens at the ends of tasks, and so would tell them."""
+        telling = {"reset_optimiser": self.reset_optimiser, f"schedule={self.schedule}": self.schedule != "constant"}
+        return [
+            f"{what} of protocol {name_of(self)!r} needs to know where tasks end, which stream {stream.name!r} hides"
+            for what, asked in telling.items()
+            if asked and stream.info.hidden
+        ]
 
     def _faults_of_schedule(self) -> list[str]:
         names = [] if self.schedule == "step" else ["schedule_every", "schedule_factor"]

@@ -67,7 +67,7 @@ class Passing(Protocol):
     def _show_mixed(self, session: Session) -> None:
         """The learner is scored at T equal points of training."""
         tasks = len(session.stream)
-        rows = sum(len(task.train) for task in session.stream.tasks)
+        rows = sum(len(segment.train) for segment in session.stream.segments)
         steps = self.passes * -(-rows // self.batch)
         due = [-(-steps * (t + 1) // tasks) for t in range(tasks - 1)]
         for step in session.learn_mixed(self.passes, self.batch, lease_at_begin=not self.single_pass):

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from holdfast import types
 from holdfast.audit import Lease, Retention, footprint, glance
 from holdfast.engine import (
     CHECK_EVERY,
@@ -32,7 +33,7 @@ from holdfast.methods import Learner
 from holdfast.protocols._showing import Clock, Showing
 from holdfast.protocols._slips import slips_at_start
 from holdfast.seeds import dice, generator, set_dice
-from holdfast.types import Part, Segment, Stream, Task, shared_scale
+from holdfast.types import Lesson, Part, Segment, Stream, Task
 
 TABLES = ("predictions", "uncertainties")  # what is measured of every row
 ENTROPY_ROWS = 500  # of a new task, to measure how confident predictions on it are before it is learned
@@ -178,10 +179,17 @@ class Session:
         self.meet(task)
         segment = self.stream.segments[task.t]
         part, hidden = segment.train, self.stream.info.hidden
-        showing = self._showing(Lease(task.t, part, segment.val), part, segment.task, passes, batch, segment.ordered)
-        showing.begun = hidden and task.t > 0  # a learner that is told of no boundary is told once that it begins
+        lease = Lease(task.t, part, segment.val, segment.task if isinstance(segment.task, Tensor) else None)
+        showing = self._showing(lease, part, segment.task, passes, batch, segment.ordered)
+        if hidden:  # a learner that is told of no boundary is told once, when the first segment begins
+            showing.begun, showing.lesson = task.t > 0, self._whole_lesson(passes, batch)
         yield from self._train(showing, [segment], lease_at_begin and not hidden, finish=not hidden)
         self.close(task)
+
+    def _whole_lesson(self, passes: int, batch: int) -> Lesson:
+        """Of the stream: that of a segment would tell where it ends."""
+        steps = sum(passes * -(-len(segment.train) // batch) for segment in self.stream.segments)
+        return Lesson(steps, passes, batch)
 
     def meet(self, task: Task) -> None:
         """Before a task is learned: how confident are predictions on its data?"""
@@ -224,12 +232,12 @@ class Session:
         self._spent = _Spent()
 
     def learn_mixed(self, passes: int, batch: int, *, lease_at_begin: bool) -> Iterator[int]:
-        """Show all tasks at once, mixed. Costs are shared out evenly between the tasks."""
-        tasks = self.stream.tasks
-        whole, val, which = joined(tasks)
+        """Show all that the stream shows at once, mixed. Costs are shared out evenly between the tasks."""
+        segments = self.stream.segments
+        whole, val, which = joined(segments)
         showing = self._showing(Lease(0, whole, val, which), whole, which, passes, batch)
-        yield from self._train(showing, tasks, lease_at_begin)
-        m, n, spent = self.measured, len(tasks), self._spent
+        yield from self._train(showing, segments, lease_at_begin)
+        m, n, spent = self.measured, len(segments), self._spent
         m.flops, m.seconds, m.updates = [spent.flops / n] * n, [spent.seconds / n] * n, [spent.updates / n] * n
         m.bytes, m.old_rows = [footprint(self.learner)] * n, [(0, 0)] * n
 
@@ -473,19 +481,17 @@ def faults_of_hiding(learner: Learner, stream: Stream) -> list[str]:
         found.append(
             f"method {name!r} needs the task label, which the {stream.scenario!r} scenario hides; use scenario 'task'"
         )
-    if stream.info.hidden and needs_boundaries(learner):
-        found.append(
-            f"method {name!r} needs to know where tasks end, which stream {stream.name!r} hides; try 'finetune' or 'er'"
-        )
+    if learner.needs_boundaries and not learner.mixes and (hides := _hides(stream)):
+        found.append(f"method {name!r} needs to know where tasks end, {hides}; try 'finetune' or 'er'")
     return found
 
 
-def needs_boundaries(learner: Learner) -> bool:
-    """What the method says; one that says nothing, and does something when a task begins or ends, does."""
-    if learner.needs_boundaries is not None:
-        return learner.needs_boundaries
-    mine = type(learner)
-    return mine.begin is not Learner.begin or mine.finish is not Learner.finish or learner.needs_task
+def _hides(stream: Stream) -> str:
+    """How a stream hides where tasks end; empty where it does not."""
+    if stream.info.hidden:
+        return f"which stream {stream.name!r} hides"
+    mixed = any(isinstance(segment.task, Tensor) for segment in stream.mixtures)
+    return f"but stream {stream.name!r} shows them mixed" if mixed else ""
 
 
 def name_of(thing: object) -> str:
@@ -495,18 +501,19 @@ def name_of(thing: object) -> str:
     return module.rpartition(".")[2] if module.startswith(ours) else type(thing).__name__
 
 
-def joined(tasks: Sequence[Task]) -> tuple[Part, Part, Tensor]:
-    """The training and validation rows of all tasks, and the task of each training row."""
-    whole, val = _joined([task.train for task in tasks]), _joined([task.val for task in tasks])
-    return whole, val, torch.cat([torch.full((len(task.train),), task.t) for task in tasks]).to(whole.y.device)
+def joined(shown: Sequence[Task | Segment]) -> tuple[Part, Part, Tensor | None]:
+    """The training and validation rows of all of them, and the task of each training row; None where it is hidden."""
+    try:
+        whole, val = types.joined([each.train for each in shown]), types.joined([each.val for each in shown])
+    except ValueError as error:
+        said = "the tasks of this stream are augmented in different ways, and cannot be shown at once"
+        raise RunFailed(said) from error
+    which = [_tasks(each) for each in shown]
+    told = [each for each in which if each is not None]
+    return whole, val, torch.cat(told).to(whole.y.device) if len(told) == len(which) else None
 
 
-def _joined(parts: list[Part]) -> Part:
-    """The rows of several parts as one; transformed pixels are copied only where tasks have transforms."""
-    y, augment, scale = torch.cat([p.y for p in parts]), parts[0].augment, shared_scale(parts)
-    if any(p.augment != augment for p in parts):
-        raise RunFailed("the tasks of this stream are augmented in different ways, and cannot be shown at once")
-    if all(p.transform is None and p.pixels is parts[0].pixels for p in parts):
-        return Part(parts[0].pixels, torch.cat([p.rows for p in parts]), y, augment=augment, scale=scale)
-    pixels = torch.cat([p.raw() for p in parts])
-    return Part(pixels, torch.arange(len(pixels), device=pixels.device), y, augment=augment, scale=scale)
+def _tasks(shown: Task | Segment) -> Tensor | None:
+    """Of each training row."""
+    task = shown.t if isinstance(shown, Task) else shown.task
+    return torch.full((len(shown.train),), task) if isinstance(task, int) else task

@@ -43,6 +43,7 @@ class Showing:
         self.ordered, self.rows = ordered, rows and part.augment is None
         self.done = 0  # steps
         self.begun = False
+        self.lesson: Lesson | None = None  # what `begin` is told; none: what this showing has
         self.clock, self.steps_clock = Clock(), Clock()
         self._beside = 0  # operations of all that is not a step
         self._dice = rng.get_state()  # when the pass under way began
@@ -102,7 +103,7 @@ class Showing:
         with self.beside():
             if self.rows:
                 self.learner.share(self.lease)
-            self.learner.begin(self.lease if lease else None, self._lesson())
+            self.learner.begin(self.lease if lease else None, self.lesson or self._lesson())
         self.begun = True
 
     def steps(self) -> Iterator[int]:

@@ -17,7 +17,7 @@ from holdfast.errors import BadInput
 from holdfast.seeds import generator
 from holdfast.settings import Count, Fraction, Whole, expected, fits, provenance, settings_of
 from holdfast.streams._images import CropFlip, scale_of
-from holdfast.types import CENTRED, DataSet, Part, Scenario, Stream, StreamInfo, Task, Transform
+from holdfast.types import CENTRED, DataSet, Part, Scenario, Segment, Stream, StreamInfo, Task, Transform
 
 ScaleName = Literal["unit", "centred", "task"]
 BESIDES = {"data": str, "seed": Whole}  # what can be said of a stream besides the settings of its recipe
@@ -52,6 +52,13 @@ class StreamSpec(ABC):
             raise BadInput(f"stream {name!r} is cut from one data set, not from {names}; try stream 'assorted'")
         return self.plan(data[0], seed)
 
+    def mixtures(self, tasks: Sequence[Task], seed: int) -> Sequence[Segment]:
+        """What is shown where that is not one task after the other: as many segments as there are tasks.
+
+        Each has training rows of any tasks (`Segment.of`). Segments whose task is None hide where tasks end.
+        """
+        return ()
+
     def cut(self, name: str, given: Any, seed: int) -> Stream:
         """The stream for one seed, from a data set, several, or whatever can be made one."""
         data = as_datasets(given, seed)
@@ -67,11 +74,16 @@ class StreamSpec(ABC):
         held = self._held(plans, seed)
         tasks = tuple(self._task(t, plan, own, held[own], seed) for t, (plan, own) in enumerate(plans))
         _refuse_shapes(name, tasks)
-        info = StreamInfo(name, scenario, tasks[0].train.shape, outputs, tuple(task.classes for task in tasks))
+        mixtures = tuple(self.mixtures(tasks, seed))
+        if faults := list(_faults_of_segments(name, scenario, tasks, mixtures)):
+            raise BadInput(*faults)
+        hidden = any(segment.task is None for segment in mixtures)
+        info = StreamInfo(name, scenario, tasks[0].train.shape, outputs, tuple(task.classes for task in tasks), hidden)
         chosen = {k: v["chosen_by"] for k, v in provenance(self).items()}
         names = ",".join(one.name for one in used)
         settings = {"data": names, **settings_of(self), "tasks": len(tasks), "scenario": scenario}
-        return Stream(info, tasks, seed, settings, _fingerprint(used), partial(self.cut, name, given), chosen, self)
+        again = partial(self.cut, name, given)
+        return Stream(info, tasks, seed, settings, _fingerprint(used), again, chosen, self, mixtures)
 
     def _whole(self, plan: Plan, data: DataSet) -> Planned:
         """The plan and its data set, where it leaves something to the stream completed."""
@@ -211,6 +223,48 @@ def _faults_of_plan(name: str, scenario: str, outputs: int, plans: Sequence[Plan
             yield f"augment needs images, but data set {data.name!r} has vectors of {data.shape[0]}"
         if plan.scale == "task" and data.x.dtype != torch.uint8:
             yield f"scale=task is for bytes, but data set {data.name!r} has floats, which are shown as they are"
+
+
+def _faults_of_segments(
+    name: str, scenario: Scenario, tasks: Sequence[Task], segments: Sequence[Segment]
+) -> Iterator[str]:
+    """What a stream may show that cannot be."""
+    if not segments:
+        return
+    if [segment.t for segment in segments] != list(range(len(tasks))):
+        numbers = ", ".join(str(segment.t) for segment in segments)
+        yield f"stream {name!r} has segments {numbers}; there must be one per task, in order, from 0 to {len(tasks) - 1}"
+        return
+    hidden = [segment.task is None for segment in segments]
+    if any(hidden) and not all(hidden):
+        yield f"stream {name!r} hides the task of segment {hidden.index(True)}, but not of all"
+    elif any(hidden) and scenario == "task":
+        yield f"stream {name!r} hides where tasks end, and the 'task' scenario tells; use scenario 'class' or 'domain'"
+    for segment in segments:
+        what = f"segment {segment.t} of stream {name!r}"
+        if not len(segment.train):
+            yield f"{what} has no training rows"
+        elif isinstance(segment.task, Tensor) and len(segment.task) != len(segment.train):
+            yield f"{what} has {len(segment.train)} training rows, but the task of {len(segment.task)}"
+        elif segment.task is None:
+            continue
+        elif not _known(segment, len(tasks)):
+            yield f"{what} has rows of a task that is none of 0 to {len(tasks) - 1}"
+        elif scenario == "task" and not _inside(segment, tasks):
+            yield f"{what} has rows of other classes than the task they are said to be of; the 'task' scenario masks them"
+
+
+def _known(segment: Segment, tasks: int) -> bool:
+    said = torch.as_tensor(segment.task)
+    return bool(((said >= 0) & (said < tasks)).all())
+
+
+def _inside(segment: Segment, tasks: Sequence[Task]) -> bool:
+    """Whether each row has a class of the task that it is said to be of."""
+    said = torch.as_tensor(segment.task).expand(len(segment.train))
+    return all(
+        bool(torch.isin(segment.train.y[said == t], torch.tensor(tasks[t].classes)).all()) for t in said.unique()
+    )
 
 
 def _apart(plans: Sequence[Planned]) -> tuple[int, list[Planned]]:
