@@ -16,7 +16,7 @@ from holdfast.engine import SGD, Adam, Growing, Net, cross_entropy, fisher
 from holdfast.methods.base import Learner
 from holdfast.protocols import Passing, Session
 from holdfast.seeds import generator
-from holdfast.types import Batch
+from holdfast.types import Batch, Lesson
 
 HIDDEN = 24
 
@@ -344,7 +344,7 @@ def test_the_posterior_is_untouched_by_the_throw_away_copy(stream):
     learner = VariationalLearner()
     net = Net(hf.net("mlp").build(stream.info))
     learner.start(net, SGD(0.1), stream.info, generator(0))
-    learner.begin(Lease(0, stream.tasks[0].train, stream.tasks[0].val))
+    learner.begin(Lease(0, stream.tasks[0].train, stream.tasks[0].val), Lesson(30, 1, 10))
     before = learner.net.state()["theta"]
     learner.ready()
     assert torch.equal(before, learner.net.state()["theta"])

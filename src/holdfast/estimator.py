@@ -141,9 +141,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             set_dice(self.dice_)
             if protocol.reset_optimiser:
                 learner.optimiser.reset()
-            showing.begin(lease=not protocol.single_pass)
-            for _ in showing.steps():
+            for _ in showing.whole(lease=not protocol.single_pass):
                 pass
-            showing.finish()
             learner.ready()
             self.dice_ = dice()

@@ -14,7 +14,7 @@ from holdfast.audit import Lease
 from holdfast.engine import SGD, Momentum, Net
 from holdfast.methods import methods
 from holdfast.seeds import generator
-from holdfast.types import Batch
+from holdfast.types import Batch, Lesson
 
 
 def started(name, stream, lr=0.1, net=None, optimiser=SGD, **settings):
@@ -266,7 +266,7 @@ def test_more_tasks_than_were_announced_may_come(name):
     for settings in {"er": rules, "gem": [{"total": 1}, {}], "icarl": [{"memories": 10}]}.get(name, [{}]):
         learner = started(name, known, **settings)
         for task in stream.tasks:
-            learner.begin(Lease(task.t, task.train, task.val))
+            learner.begin(Lease(task.t, task.train, task.val), Lesson(steps=1, epochs=1, batch=10))
             show(learner, task)
             finish(learner, task)
             learner.ready()
