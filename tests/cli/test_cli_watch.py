@@ -52,6 +52,11 @@ def test_few_cells_are_all_shown():
     assert lines[5].rstrip() == "4 cells: 2 waiting, 1 running, 1 done; about 4.17 min left"
 
 
+def test_work_beside_the_steps_stands_in_their_place():
+    now = Snapshot((Row("x", "vcl seed 0", "running", 1, 5, 30, 60, 75.0, doing="coreset 50/200"),), "running", 10.0)
+    assert text(now).splitlines()[1].split() == ["vcl", "seed", "0", "running", "2/5", "coreset", "50/200", "75", "s"]
+
+
 def test_of_many_cells_those_that_run_or_failed_are_shown():
     found = rows(waiting=50, running=3, done=40, failed=30)
     assert [row.title for row in shown_rows(found, lines=11)] == [

@@ -241,7 +241,7 @@ def wrong(change):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda s, _: s[:-1], "has segments 0, 1, 2; there must be one per task, in order, from 0 to 3"),
+        (lambda s, _: s[:-1], "has segments 0, 1, 2; there must be one per task, from 0 to 3"),
         (lambda s, _: [s[1], s[0], *s[2:]], "has segments 1, 0, 2, 3"),
         (lambda s, _: [replace(s[0], task=0), *s[1:]], "hides the task of segment 1, but not of all"),
         (
@@ -258,7 +258,7 @@ def test_what_cannot_be_shown_is_told_in_a_line(change, said):
 
 
 def test_rows_that_a_mask_would_hide_are_told():
-    with pytest.raises(hf.BadInput, match="has rows of other classes than the task they are said to be of"):
+    with pytest.raises(hf.BadInput, match="has rows of classes that the task they are said to be of has not"):
         stream(wrong(lambda s, _: [replace(x, task=x.t) for x in s]), scenario="task")
     stream(wrong(lambda s, _: [replace(x, task=x.t) for x in s]))
 

@@ -42,6 +42,19 @@ def test_states_and_the_time_that_is_left(cell, record, clock):
     assert now.eta == pytest.approx(10 * (3 - 2.25) / 2.25)  # of the three that were not kept
 
 
+def test_work_beside_the_steps_is_told_and_moves_no_clock_hand(cell, clock):
+    seen = Board([cell("finetune")], kept=set())
+    seen(Event(0, Progress(0, 2, 50, 200, "warming up")))
+    (row,) = seen.rows
+    assert (row.state, row.doing, row.step, row.steps, row.eta) == ("running", "warming up 50/200", 0, 0, None)
+    seen(Event(0, Progress(0, 2, 6, 6)))
+    assert row.doing == "" and seen.part(0) == 0.5
+    seen(Event(0, Progress(0, 2, 30, 60, "coreset")))
+    assert row.doing == "coreset 30/60" and (row.step, row.steps) == (6, 6) and seen.part(0) == 0.5
+    seen(Event(0, Progress(1, 2, 20, 200, "warming up")))
+    assert (row.task, row.step) == (1, 0) and seen.part(0) == 0.5
+
+
 def test_written_at_most_once_a_second_but_the_last_word_is(cell, tmp_path, monkeypatch):
     writes, write = [], board.write_text
     monkeypatch.setattr(board, "write_text", lambda path, text: (writes.append(text), write(path, text)))

@@ -50,4 +50,4 @@ def _words(row: Row) -> tuple[str, ...]:
     if row.state == "waiting":
         return (row.title, "waiting", "", "", "")
     left = "" if row.eta is None else words.in_seconds(row.eta)
-    return (row.title, "running", f"{row.task + 1}/{row.tasks}", f"{row.step}/{row.steps}", left)
+    return (row.title, "running", f"{row.task + 1}/{row.tasks}", row.doing or f"{row.step}/{row.steps}", left)

@@ -13,8 +13,8 @@ from holdfast.engine.state import Plain, State, Stateful
 from holdfast.engine.theta import Growing, Net
 
 __all__ = [
-    "SGD", "Adam", "AdamW", "Checkpoint", "ClassRing", "Growing", "Keeper", "Memory", "Momentum", "Net", "Optimiser",
-    "OptimiserName", "Plain", "Reservoir", "ScheduleName", "Score", "Shuffled", "State", "Stateful", "TaskRing",
-    "batches", "count_flops", "cross_entropy", "entropy", "fisher", "optimiser", "pooled", "restrict",
-    "score", "score_together",
+    "CHECK_EVERY", "SGD", "Adam", "AdamW", "Checkpoint", "ClassRing", "Growing", "Keeper", "Memory", "Momentum", "Net",
+    "Optimiser", "OptimiserName", "Plain", "Reservoir", "Samples", "ScheduleName", "Score", "Shuffled", "State",
+    "Stateful", "TaskRing", "batches", "check_finite", "count_flops", "counting", "cross_entropy", "entropy", "fisher",
+    "observed", "optimiser", "pooled", "repeat", "restrict", "score", "score_together",
 ]  # fmt: skip

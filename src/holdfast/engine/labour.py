@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -17,17 +19,17 @@ LONG = 500  # steps from which on more of them are counted
 
 Observer = Callable[[str, int, int], None]  # what is done, steps done, steps in all
 
-_observer: ContextVar[Observer | None] = ContextVar("observer", default=None)
+_observed: ContextVar[tuple[Observer | None, str]] = ContextVar("observed", default=(None, ""))
 
 
 @contextmanager
-def observed(observer: Observer | None) -> Iterator[None]:
-    """Whoever watches is told how far work of `repeat` in here is."""
-    token = _observer.set(observer)
+def observed(observer: Observer | None, where: str = "") -> Iterator[None]:
+    """Whoever watches is told how far work of `repeat` in here is; `where` is said of work that fails: ' in task 3'."""
+    token = _observed.set((observer, where))
     try:
         yield
     finally:
-        _observer.reset(token)
+        _observed.reset(token)
 
 
 def repeat(steps: int, step: Callable[[int], Tensor], what: str) -> None:
@@ -41,19 +43,22 @@ def repeat(steps: int, step: Callable[[int], Tensor], what: str) -> None:
     >>> count_flops(lambda: repeat(1000, lambda i: (a @ a.T).sum(), "products"))[1]  # 2·2·2·3 each
     24000
     """
-    samples = Samples(steps)
+    samples, done = Samples(steps), 0
     losses: list[Tensor] = []
-    observer = _observer.get()
+    observer, where = _observed.get()
     with uncounted() as counter:
-        for i in range(steps):
-            losses.append(samples.count(i, lambda i=i: step(i)))  # type: ignore[misc]
-            if (i + 1) % CHECK_EVERY == 0 or i + 1 == steps:
-                check_finite(losses, i + 1, f" of {what}")
-                losses.clear()
-                if observer is not None:
-                    observer(what, i + 1, steps)
-    if counter is not None:
-        counter.total += samples.total(steps)
+        try:
+            for i in range(steps):
+                losses.append(samples.count(i, partial(step, i)))
+                done += 1
+                if done % CHECK_EVERY == 0 or done == steps:
+                    check_finite(losses, done, f" of {what}", where)
+                    losses.clear()
+                    if observer is not None:
+                        observer(what, done, steps)
+        finally:  # work that fails is not free
+            if counter is not None:
+                counter.total += samples.total(done)
 
 
 class Samples:
@@ -85,17 +90,19 @@ class Samples:
         known = sorted(self.found)
         if not known:
             return 0
-        ends = [(a + b + 1) // 2 for a, b in zip(known, known[1:], strict=False)]  # where the next one is as near
-        bounds = [0, *ends, max(steps, 0)]
-        each = zip(known, bounds, bounds[1:], strict=False)
-        return sum(self.found[at] * max(min(stop, steps) - start, 0) for at, start, stop in each)
+        ends = [(a + b + 1) // 2 for a, b in pairwise(known)]  # where the next one is as near
+        each = zip(known, pairwise([0, *ends, max(steps, 0)]), strict=True)
+        return sum(self.found[at] * max(min(stop, steps) - start, 0) for at, (start, stop) in each)
 
 
 def check_finite(losses: list[Tensor], done: int, of: str = "", where: str = "") -> None:
     """Stop where a loss was not finite; the last of them is that of step `done`."""
+    who = f"a step{of}" if of else "observe"
+    if any(loss is None for loss in losses):
+        raise TypeError(f"{who} returned None; it must return the loss")
     values = torch.stack([torch.as_tensor(loss).detach() for loss in losses])
     if values.dim() != 1:
-        raise TypeError(f"observe returned losses of shape {tuple(values.shape[1:])}; it must return one number")
+        raise TypeError(f"{who} returned losses of shape {tuple(values.shape[1:])}; it must return one number")
     wrong = (~torch.isfinite(values)).nonzero().flatten().tolist()
     if wrong:
         step = done - len(losses) + wrong[0] + 1

@@ -42,7 +42,7 @@ class Learner(Plain):
 
     @property
     def needs_boundaries(self) -> bool:
-        """Whether it must be told where tasks end, so that streams that hide it are refused; `batch.task` is None there.
+        """Whether it must be told where tasks end: streams that hide it, where `batch.task` is None, are then refused.
 
         Unless a method says otherwise, it must if it does something when a task begins or ends. One that need not is
         told of one beginning, without a lease, and of no end.

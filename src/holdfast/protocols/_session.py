@@ -240,6 +240,7 @@ class Session:
         m, n, spent = self.measured, len(segments), self._spent
         m.flops, m.seconds, m.updates = [spent.flops / n] * n, [spent.seconds / n] * n, [spent.updates / n] * n
         m.bytes, m.old_rows = [footprint(self.learner)] * n, [(0, 0)] * n
+        self._spent = _Spent()
 
     def val_accuracy(self, task: Task) -> float:
         """Accuracy on the task's validation part, for protocols that select."""
@@ -313,7 +314,7 @@ class Session:
             showing.load(halfway["showing"])
         self.showing = showing
         try:
-            with observed(self._observer(showing.lease.task)):
+            with observed(self._observer(showing.lease.task), f" in task {showing.lease.task}"):
                 for done in showing.whole(lease=lease_at_begin, finish=finish):
                     self.steps = showing.total
                     if done and self.watch is not None and (done % CHECK_EVERY == 0 or done == showing.total):
@@ -397,18 +398,28 @@ class Session:
         """Its cost is the showing's that is under way, or that of the last task."""
         if type(self.learner).ready is Learner.ready:
             return
-        if self.showing is not None:
-            with self.showing.beside():
-                self.learner.ready()
-            return
+        try:
+            if self.showing is not None:
+                with self.showing.beside():
+                    self.learner.ready()
+            else:
+                self._make_ready_between(max(self.next - 1, 0))
+        except RunFailed as error:
+            raise self.failed(str(error), self.showing) from error
+
+    def _make_ready_between(self, task: int) -> None:
+        """No showing is under way; `task` was the last."""
         clock, m = Clock(), self.measured
-        with clock, counting() as counter, observed(self._observer(max(self.next - 1, 0))):
-            self.learner.ready()
-        if m.seconds and self._spent == _Spent():
-            m.seconds[-1] += clock.seconds
-            m.flops[-1] += counter.total
-        else:
-            self.spend(counter.total, clock.seconds, 0)
+        with counting() as counter:
+            try:
+                with clock, observed(self._observer(task), f" after task {task}"):
+                    self.learner.ready()
+            finally:
+                if m.seconds and self._spent == _Spent():
+                    m.seconds[-1] += clock.seconds
+                    m.flops[-1] += counter.total
+                else:
+                    self.spend(counter.total, clock.seconds, 0)
 
     def _scores(self, parts: Sequence[tuple[Task, Part]], purpose: str) -> list[Score]:
         """Where the task is hidden, the rows of all parts are mixed, so that a call of `predict` does not tell it."""

@@ -233,7 +233,7 @@ def _faults_of_segments(
         return
     if [segment.t for segment in segments] != list(range(len(tasks))):
         numbers = ", ".join(str(segment.t) for segment in segments)
-        yield f"stream {name!r} has segments {numbers}; there must be one per task, in order, from 0 to {len(tasks) - 1}"
+        yield f"stream {name!r} has segments {numbers}; there must be one per task, from 0 to {len(tasks) - 1}"
         return
     hidden = [segment.task is None for segment in segments]
     if any(hidden) and not all(hidden):
@@ -251,7 +251,7 @@ def _faults_of_segments(
         elif not _known(segment, len(tasks)):
             yield f"{what} has rows of a task that is none of 0 to {len(tasks) - 1}"
         elif scenario == "task" and not _inside(segment, tasks):
-            yield f"{what} has rows of other classes than the task they are said to be of; the 'task' scenario masks them"
+            yield f"{what} has rows of classes that the task they are said to be of has not"
 
 
 def _known(segment: Segment, tasks: int) -> bool:

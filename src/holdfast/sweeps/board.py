@@ -45,6 +45,7 @@ class Row:
     eta: float | None = None  # seconds
     acc: float | None = None
     reason: str | None = None
+    doing: str = ""  # work beside the steps, and how far that is: 'coreset 50/200'
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,11 @@ class Board:
             row.state, row.reason = "failed", event.outcome.reason
         elif event.progress is not None and row.state in ("waiting", "running"):
             now, p = time.monotonic(), event.progress
-            row.state, row.task, row.step, row.steps = "running", p.task, p.step, p.steps
+            if p.doing:  # its steps are not the task's
+                step, steps, doing = row.step if p.task == row.task else 0, row.steps, f"{p.doing} {p.step}/{p.steps}"
+            else:
+                step, steps, doing = p.step, p.steps, ""
+            row.state, row.task, row.step, row.steps, row.doing = "running", p.task, step, steps, doing
             since, done = self.first.setdefault(event.cell, (now, self.part(event.cell)))
             row.eta = _left(now - since, self.part(event.cell) - done, 1 - self.part(event.cell))
         self.heard += 1
