@@ -80,7 +80,7 @@ def test_scoring_the_ends_is_linear_in_the_number_of_tasks(monkeypatch):
         return predict(session, x, task)
 
     monkeypatch.setattr(Session, "_predict", counted)
-    for tasks, decoys in ((4, 3 * 7), (8, 7 * 3)):
+    for tasks, decoys in ((4, 3 * 7), (8, 7 * 3), (20, 7 * 3)):  # of at most eight other tasks
         rows[0] = 0
         stream = hf.stream("permuted", tasks=tasks, examples=30, test_examples=20)
         hf.run("finetune", stream, protocol=hf.protocol("online", score="ends"))
