@@ -344,3 +344,16 @@ def test_such_a_stream_in_a_file_is_run_from_the_command_line_and_refusals_are_o
         "holdfast: method 'gem' needs to know where tasks end, which stream 'Blurred' hides; try 'finetune' or 'er'"
     ]
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("name", ["crossval", "realistic", "application"])
+def test_protocols_that_choose_for_each_task_need_to_know_where_it_ends(name):
+    with pytest.raises(hf.BadInput, match=f"protocol '{name}' chooses for each task, and stream 'Blurred' hides"):
+        hf.run("finetune", hf.stream(Blurred, tasks=3, val=0.2), protocol=name)
+
+
+def test_a_mixture_that_says_its_tasks_can_be_selected_on():
+    stream = hf.stream(Told, tasks=3, val=0.2)
+    words = {"lr": (0.01, 0.001), "decay": (0.0,), "epochs": 3, "batch": 20}
+    record = hf.run("finetune", stream, protocol=hf.protocol("crossval", **words))
+    assert record.R.shape == (3, 3) and record.card["single_pass"]["value"] > 3

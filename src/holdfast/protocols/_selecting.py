@@ -18,11 +18,11 @@ from holdfast.audit import Lease
 from holdfast.engine import Score, State
 from holdfast.errors import RunFailed
 from holdfast.methods import Learner, Option, Rung
-from holdfast.protocols._session import Session, joined
+from holdfast.protocols._session import Session, joined, name_of
 from holdfast.protocols._showing import Showing
 from holdfast.protocols._stops import Kept, Stop
 from holdfast.seeds import dice, generator, seed_for, seeded, set_dice
-from holdfast.types import Part, Task
+from holdfast.types import Part, Stream, Task
 
 Quality = Callable[[list[float]], float]  # of the accuracies that a look at the learner gives
 RATES = {"protocol.lr": "lr", "protocol.later_lr": "lr", "protocol.decay": "decay"}  # settings of the optimiser
@@ -205,7 +205,7 @@ class Selection:
         showing.lease.close()
         own["trial"] = None
         booked = under_way["booked"]
-        session.note_looks([task], looks if booked is None else looks - booked)
+        session.note_looks([session.stream.segments[task.t]], looks if booked is None else looks - booked)
         self._note(number, task.t, candidate, showing, stop.kept[0].step, failed, began_from)
         tried = under_way["looks"], under_way["curve"]
         return Tried(number, dict(candidate.settings), stop.kept[0], *tried, candidate.option, failed)
@@ -217,7 +217,7 @@ class Selection:
         showing = self._showing(task)
         with seeded(seed_for(self.session.seed, "finish", task=task.t)):
             showing.finish()
-        self.session.note_looks([task], showing.lease.looks())
+        self.session.note_looks([self.session.stream.segments[task.t]], showing.lease.looks())
         row = self.rows[tried.trial]
         row["flops"] += showing.flops
         row["seconds"] += showing.seconds
@@ -274,7 +274,7 @@ class Selection:
         showing = self._showing(task)
         with seeded(seed_for(self.session.seed, "options", task=task.t)), showing.beside():
             found = ask(self.session.learner, showing.lease)
-        self.session.note_looks([task], showing.lease.looks())
+        self.session.note_looks([self.session.stream.segments[task.t]], showing.lease.looks())
         showing.lease.close()
         self.session.spend(showing.flops, showing.seconds, 0)
         return [tuple(option) if isinstance(option, Rung) else (option, None) for option in found]
@@ -422,6 +422,16 @@ class Selection:
             },
             *self.rows[number + 1 :],
         ]
+
+
+def faults_of_order(name: str, learner: Learner, stream: Stream) -> list[str]:
+    """Whoever selects task by task needs them in order, and to know where each ends."""
+    found = []
+    if learner.mixes:
+        found.append(f"method {name_of(learner)!r} sees all tasks at once; protocol {name!r} shows them in order")
+    if stream.info.hidden:
+        found.append(f"protocol {name!r} chooses for each task, and stream {stream.name!r} hides where they end")
+    return found
 
 
 def own(accuracies: list[float]) -> float:

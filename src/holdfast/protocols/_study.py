@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal
 from holdfast.engine import Net, Optimiser, OptimiserName
 from holdfast.methods import Learner, Merging, methods
 from holdfast.protocols._base import Job, Protocol, fresh
-from holdfast.protocols._selecting import Budget, Looks, Selection, Tried, own
-from holdfast.protocols._session import Session, name_of
+from holdfast.protocols._selecting import Budget, Looks, Selection, Tried, faults_of_order, own
+from holdfast.protocols._session import Session
 from holdfast.protocols._stops import Best, Last, Stop
 from holdfast.seeds import generator
 from holdfast.settings import BelowOne, Count, NonNegative, Positive, Whole, provenance
@@ -133,9 +133,7 @@ class Study(Protocol):
 
     def faults(self, learner: Learner, stream: Stream) -> list[str]:
         name = type(self).__name__.lower()
-        found = []
-        if learner.mixes:
-            found.append(f"method {name_of(learner)!r} sees all tasks at once; protocol {name!r} shows them in order")
+        found = faults_of_order(name, learner, stream)
         empty = [grid for grid in ("lr", "later_lr", "layers", "sizes") if not getattr(self, grid)]
         found += [f"{grid} of protocol {name!r} must list at least one value" for grid in empty]
         if self.steps is not None and provenance(self)["epochs"]["chosen_by"] == "given":

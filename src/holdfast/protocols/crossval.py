@@ -11,8 +11,8 @@ from typing import Any, final
 from holdfast.engine import Optimiser, OptimiserName
 from holdfast.methods import Learner
 from holdfast.protocols._base import Job, Protocol
-from holdfast.protocols._selecting import Budget, Looks, Selection, Tried, own
-from holdfast.protocols._session import Session, name_of
+from holdfast.protocols._selecting import Budget, Looks, Selection, Tried, faults_of_order, own
+from holdfast.protocols._session import Session
 from holdfast.protocols._stops import Best
 from holdfast.settings import Count, NonNegative, Positive, Whole, provenance
 from holdfast.types import Stream
@@ -49,10 +49,7 @@ class Crossval(Protocol):
     def faults(self, learner: Learner, stream: Stream) -> list[str]:
         found = [f"{name} of protocol 'crossval' must list at least one value" for name in ("lr", "decay")
                  if not getattr(self, name)]  # fmt: skip
-        if learner.mixes:
-            found.append(f"method {name_of(learner)!r} sees all tasks at once; protocol 'crossval' shows them in order")
-        if stream.info.hidden:
-            found.append(f"protocol 'crossval' chooses for each task, and stream {stream.name!r} hides where they end")
+        found += faults_of_order("crossval", learner, stream)
         if not all(len(task.val) for task in stream.tasks):
             found.append(
                 f"protocol 'crossval' chooses on validation rows, and stream {stream.name!r} keeps none; "
