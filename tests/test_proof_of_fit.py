@@ -13,7 +13,7 @@ import holdfast as hf
 from holdfast.audit import Lease
 from holdfast.checks import check_learner
 from holdfast.engine import SGD, Adam, Growing, Net, cross_entropy, fisher
-from holdfast.methods.base import Learner
+from holdfast.methods._base import Learner
 from holdfast.protocols import Passing, Session
 from holdfast.seeds import generator
 from holdfast.types import Batch, Lesson

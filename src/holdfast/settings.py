@@ -249,18 +249,15 @@ def provenance(spec: Any) -> dict[str, dict[str, Any]]:
     }
 
 
-_SHARED = ("base", "passing", "session", "showing", "study", "trials")  # files of a room that are no thing of it
-
-
 class Shelf(Generic[T]):
-    """The things of one room, each a `base` subclass in a file of its own name."""
+    """The things of one room, each a `base` subclass in a file of its own name; other files begin with _."""
 
     def __init__(self, package: str, base: type[T], word: str) -> None:
         self.package, self.base, self.word = package, base, word
 
     def names(self) -> list[str]:
         path = importlib.import_module(self.package).__path__
-        return sorted(m.name for m in pkgutil.iter_modules(path) if m.name not in _SHARED and m.name[0] != "_")
+        return sorted(m.name for m in pkgutil.iter_modules(path) if m.name[0] != "_")
 
     def find(self, name: str) -> type[T]:
         if name not in self.names():

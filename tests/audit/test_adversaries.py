@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import holdfast as hf
-from holdfast.methods.base import Learner
+from holdfast.methods._base import Learner
 from holdfast.protocols import Session
 
 HOARD: list[torch.Tensor] = []

@@ -12,7 +12,7 @@ import holdfast as hf
 from holdfast.checks import CHECKS, check_learner, check_stream
 from holdfast.checks import learner as checks
 from holdfast.methods import methods
-from holdfast.methods.base import Learner
+from holdfast.methods._base import Learner
 from holdfast.streams import streams
 from holdfast.types import Augment
 

@@ -9,7 +9,7 @@ from torch import nn
 
 from holdfast.engine import Net, optimiser
 from holdfast.errors import BadInput
-from holdfast.nets.base import Dropout
+from holdfast.nets._base import Dropout
 from holdfast.nets.lwta import Winners
 from holdfast.seeds import seeded
 

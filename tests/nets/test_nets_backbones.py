@@ -6,7 +6,7 @@ from torch import nn
 
 from holdfast.errors import BadInput
 from holdfast.nets import nets
-from holdfast.nets.base import Dropout
+from holdfast.nets._base import Dropout
 from holdfast.seeds import seeded
 from holdfast.types import StreamInfo
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import holdfast as hf
-from holdfast.nets.base import begun
+from holdfast.nets._base import begun
 from holdfast.nets.lwta import Winners
 
 

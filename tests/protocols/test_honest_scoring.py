@@ -12,7 +12,7 @@ from torch import nn
 
 import holdfast as hf
 from holdfast.engine import Net
-from holdfast.methods.base import Learner
+from holdfast.methods._base import Learner
 
 
 class Plain(Learner):

@@ -9,7 +9,7 @@ from torch import nn
 
 import holdfast as hf
 from holdfast import metrics
-from holdfast.methods.base import Learner
+from holdfast.methods._base import Learner
 
 
 class Witness(Learner):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import holdfast as hf
-from holdfast.methods.base import Learner
+from holdfast.methods._base import Learner
 
 STREAM = {"tasks": 2, "examples": 30}
 

@@ -1,6 +1,6 @@
 """One file = one method. `method("ewc")` finds `methods/ewc.py` by its name."""
 
-from holdfast.methods.base import Learner, Merging, Option, Rung
+from holdfast.methods._base import Learner, Merging, Option, Rung
 from holdfast.settings import Shelf
 
 methods: Shelf[Learner] = Shelf("holdfast.methods", Learner, "method")

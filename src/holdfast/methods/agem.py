@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from holdfast.engine import Net, Optimiser, TaskRing
-from holdfast.methods.base import Learner
+from holdfast.methods._base import Learner
 from holdfast.settings import Count
 from holdfast.types import Batch, StreamInfo
 

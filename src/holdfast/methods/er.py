@@ -10,7 +10,7 @@ from torch import Tensor
 
 from holdfast.engine import ClassRing, Memory, Net, Optimiser, Reservoir, TaskRing
 from holdfast.errors import BadInput
-from holdfast.methods.base import Learner
+from holdfast.methods._base import Learner
 from holdfast.settings import Count
 from holdfast.types import Batch, StreamInfo
 

@@ -7,7 +7,7 @@ from typing import final
 
 from torch import Tensor
 
-from holdfast.methods.base import Learner
+from holdfast.methods._base import Learner
 from holdfast.types import Batch
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from holdfast.engine import Net, Optimiser, TaskRing
 from holdfast.errors import BadInput
-from holdfast.methods.base import Learner
+from holdfast.methods._base import Learner
 from holdfast.settings import Count, NonNegative
 from holdfast.types import Batch, StreamInfo
 

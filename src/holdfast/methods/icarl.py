@@ -13,7 +13,7 @@ from holdfast.audit.lease import Lease
 from holdfast.engine import Net, Optimiser, restrict
 from holdfast.engine.memory import earlier_alike
 from holdfast.errors import BadInput
-from holdfast.methods.base import Learner
+from holdfast.methods._base import Learner
 from holdfast.settings import Count, NonNegative
 from holdfast.types import Batch, StreamInfo
 

@@ -12,7 +12,7 @@ from holdfast.audit.lease import Lease
 from holdfast.engine import Net, Optimiser, fisher
 from holdfast.engine.fisher import answers
 from holdfast.errors import BadInput
-from holdfast.methods.base import Merging
+from holdfast.methods._base import Merging
 from holdfast.settings import BelowOne, Count, Fraction, NonNegative
 from holdfast.types import Batch, StreamInfo
 

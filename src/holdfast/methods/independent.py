@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from holdfast.engine import Growing, Net, Optimiser, cross_entropy
-from holdfast.methods.base import Learner
+from holdfast.methods._base import Learner
 from holdfast.types import Batch, StreamInfo
 
 

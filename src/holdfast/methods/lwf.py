@@ -10,7 +10,7 @@ from torch import Tensor
 
 from holdfast.audit.lease import Lease
 from holdfast.engine import Net, Optimiser, restrict
-from holdfast.methods.base import Learner
+from holdfast.methods._base import Learner
 from holdfast.settings import NonNegative, Positive
 from holdfast.types import Batch, StreamInfo
 

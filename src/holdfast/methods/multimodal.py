@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from holdfast.engine import Growing, Net, Optimiser, cross_entropy
 from holdfast.errors import BadInput
-from holdfast.methods.base import Learner
+from holdfast.methods._base import Learner
 from holdfast.types import Batch, StreamInfo
 
 

@@ -12,7 +12,7 @@ from holdfast.audit.lease import Lease
 from holdfast.engine import Net, Optimiser, fisher
 from holdfast.engine.fisher import Labels
 from holdfast.engine.penalty import pull
-from holdfast.methods.base import Learner
+from holdfast.methods._base import Learner
 from holdfast.settings import Count, Fraction, NonNegative
 from holdfast.types import Batch, StreamInfo
 

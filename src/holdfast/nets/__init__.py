@@ -1,6 +1,6 @@
 """The papers' backbones. `net("mlp")` finds `nets/mlp.py` by its name."""
 
-from holdfast.nets.base import NetSpec
+from holdfast.nets._base import NetSpec
 from holdfast.settings import Shelf
 
 nets: Shelf[NetSpec] = Shelf("holdfast.nets", NetSpec, "net")

@@ -7,7 +7,7 @@ from typing import final
 
 from torch import nn
 
-from holdfast.nets.base import Init, NetSpec, begun, image_shape
+from holdfast.nets._base import Init, NetSpec, begun, image_shape
 from holdfast.settings import BelowOne, Count
 from holdfast.types import StreamInfo
 

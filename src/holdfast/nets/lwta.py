@@ -10,7 +10,7 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from holdfast.nets.base import Init, NetSpec, begun
+from holdfast.nets._base import Init, NetSpec, begun
 from holdfast.settings import Count
 from holdfast.types import Gate, StreamInfo
 

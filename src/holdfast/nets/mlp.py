@@ -8,7 +8,7 @@ from typing import final
 
 from torch import nn
 
-from holdfast.nets.base import Dropout, Init, NetSpec, begun
+from holdfast.nets._base import Dropout, Init, NetSpec, begun
 from holdfast.settings import BelowOne, Count
 from holdfast.types import StreamInfo
 

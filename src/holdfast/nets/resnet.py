@@ -8,7 +8,7 @@ from typing import final
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from holdfast.nets.base import NetSpec, image_shape
+from holdfast.nets._base import NetSpec, image_shape
 from holdfast.settings import Count
 from holdfast.types import StreamInfo
 

@@ -1,7 +1,7 @@
 """Streams of tasks. `stream("permuted")` finds `streams/permuted.py` by its name."""
 
 from holdfast.settings import Shelf
-from holdfast.streams.base import BESIDES, Plan, Rows, StreamSpec, as_datasets
+from holdfast.streams._base import BESIDES, Plan, Rows, StreamSpec, as_datasets
 
 streams: Shelf[StreamSpec] = Shelf("holdfast.streams", StreamSpec, "stream")
 

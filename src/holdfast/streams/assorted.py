@@ -11,8 +11,8 @@ import torch
 from holdfast.errors import BadInput
 from holdfast.seeds import generator
 from holdfast.settings import Count, Whole, provenance
+from holdfast.streams._base import Plan, Rows, StreamSpec
 from holdfast.streams._images import Fitted
-from holdfast.streams.base import Plan, Rows, StreamSpec
 from holdfast.types import DataSet, Scenario
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from holdfast.seeds import generator
-from holdfast.streams.base import Plan, StreamSpec, same_classes
+from holdfast.streams._base import Plan, StreamSpec, same_classes
 from holdfast.types import DataSet, Scenario, Transform
 
 

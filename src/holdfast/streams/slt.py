@@ -11,7 +11,7 @@ import torch
 from holdfast.errors import unknown
 from holdfast.seeds import generator
 from holdfast.settings import provenance
-from holdfast.streams.base import Plan, StreamSpec
+from holdfast.streams._base import Plan, StreamSpec
 from holdfast.streams.permuted import permutation
 from holdfast.types import DataSet, Scenario
 

@@ -9,7 +9,7 @@ import torch
 
 from holdfast.seeds import generator
 from holdfast.settings import Count, Whole
-from holdfast.streams.base import Plan, StreamSpec
+from holdfast.streams._base import Plan, StreamSpec
 from holdfast.types import DataSet, Scenario
 
 
