@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import holdfast as hf
-from holdfast.cli.progress import shown
+from holdfast.commands.progress import shown
 from holdfast.sweeps import Event
 
 

@@ -256,7 +256,7 @@ def test_after_an_interrupt_the_same_command_goes_on(holdfast, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("holdfast.cli.progress.tell", interrupt)  # at the first finished cell
+        patched.setattr("holdfast.commands.progress.tell", interrupt)  # at the first finished cell
         done = holdfast("compare finetune,er TINY --out out")
     assert done.code == 130 and len(said) == 1
     assert done.complaints == ["stopped; finished runs are kept in out, and the same command goes on from there"]

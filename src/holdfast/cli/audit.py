@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from holdfast.cli.words import print_json, print_table
+from holdfast.commands.terminal import print_json, print_table
 
 if TYPE_CHECKING:
     from holdfast.metrics import Group

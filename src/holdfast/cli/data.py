@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json, print_table, tell
+from holdfast.commands.terminal import FAILED, INTERRUPTED, complain, print_json, print_table, tell
 
 if TYPE_CHECKING:
     from holdfast.data.fetch import Progress

@@ -15,8 +15,8 @@ def demo(
 
     The stream is split digits, in the class and in the task scenario, with three seeds: under a minute on two cores.
     """
-    from holdfast.cli.experiment import Asked
-    from holdfast.cli.perform import Output, perform
+    from holdfast.commands.experiment import Asked
+    from holdfast.commands.run import Output, perform
     from holdfast.errors import BadInput
 
     asked = Asked(

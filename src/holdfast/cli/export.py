@@ -23,7 +23,7 @@ def export(
 
     DIR may also be a store of sweeps, or one of its sweeps: STORE/sweeps/NAME.
     """
-    from holdfast.cli.exporting import Wanted, perform_export
+    from holdfast.commands.export import Wanted, perform_export
 
     formats = {"csv": csv, "parquet": parquet, "latex": latex, "tensorboard": tensorboard is not None}
     chosen = [name for name, wanted in formats.items() if wanted]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from holdfast.cli.words import print_json, print_table
+from holdfast.commands.terminal import print_json, print_table
 from holdfast.errors import BadInput, unknown
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ def report(
 ) -> None:
     """Write the HTML report of the output folder DIR anew, from its records."""
     from holdfast.api import Comparison
-    from holdfast.cli.folder import unwritable
-    from holdfast.cli.reproduction import kept
+    from holdfast.commands.folder import unwritable
+    from holdfast.commands.reproduce import kept
     from holdfast.errors import BadInput
 
     target = Path(folder) / "report.html" if out is None else Path(out)

@@ -29,8 +29,8 @@ def reproduce(
 
     The numbers are printed as published | measured ± interval | within tolerance?, and kept in reproduction.json.
     """
-    from holdfast.cli.perform import Output
-    from holdfast.cli.reproduction import list_all, reproduce_one
+    from holdfast.commands.reproduce import list_all, reproduce_one
+    from holdfast.commands.run import Output
 
     if id is None:
         return list_all(json)

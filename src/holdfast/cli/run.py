@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from holdfast.cli.usage import options_of
+from holdfast.cli._usage import options_of
 
 RUN = """Run one method on one stream.
 
@@ -67,8 +67,8 @@ def run(
     json: Annotated[bool, Option("--json", help="Print summary.json, and nothing else.")] = False,
     quiet: Annotated[bool, Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> int:
-    from holdfast.cli.experiment import Asked
-    from holdfast.cli.perform import Output, perform
+    from holdfast.commands.experiment import Asked
+    from holdfast.commands.run import Output, perform
 
     methods, faults = _sorted_out(words or [], options_of(ctx))
     if ctx.info_name == "run" and len(methods) > 1:

@@ -27,8 +27,8 @@ def sweep(
 
     Finished cells are never run twice, whichever sweep of the same store asked for them first.
     """
-    from holdfast.cli.perform import Output
-    from holdfast.cli.sweeping import perform_sweep
+    from holdfast.commands.run import Output
+    from holdfast.commands.sweep import perform_sweep
 
     given = {"jobs": jobs, "on": on, "checkpoint_every": checkpoint_every}
     return perform_sweep(file, given, Output(out, fresh, json, quiet))

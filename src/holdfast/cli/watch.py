@@ -14,6 +14,6 @@ def watch(
     """Show how far the cells of the output folder DIR are, until they are finished or their runner is gone."""
     from pathlib import Path
 
-    from holdfast.cli.watching import look_on, look_once
+    from holdfast.commands.watch import look_on, look_once
 
     return look_once(Path(folder)) if once else look_on(Path(folder))

@@ -294,7 +294,7 @@ def code_version() -> str:
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
-        if path.relative_to(root).parts[0] not in ("cli", "report", "papers"):
+        if path.relative_to(root).parts[0] not in ("cli", "commands", "report", "papers"):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.live import Live
 
-from holdfast.cli.board import drawn, sentence
-from holdfast.cli.words import INTERRUPTED, WIDE
+from holdfast.commands.board import drawn, sentence
+from holdfast.commands.terminal import INTERRUPTED, WIDE
 from holdfast.sweeps.board import Snapshot, read_board
 
 EVERY = 0.5  # seconds between two looks

@@ -12,8 +12,8 @@ import typer
 
 from holdfast.cli import audit, data, demo, export, report, reproduce, run, sweep, watch
 from holdfast.cli import list as listing
-from holdfast.cli.usage import Command, Group
-from holdfast.cli.words import BAD_INPUT, FAILED, complain
+from holdfast.cli._usage import Command, Group
+from holdfast.commands.terminal import BAD_INPUT, FAILED, complain
 from holdfast.errors import BadInput, RunFailed
 
 

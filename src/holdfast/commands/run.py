@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.api import Comparison, run_cells
-from holdfast.cli import folder
-from holdfast.cli.experiment import Asked, Execution, cells_of
-from holdfast.cli.progress import shown
-from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json, tell
+from holdfast.commands import folder
+from holdfast.commands.experiment import Asked, Execution, cells_of
+from holdfast.commands.progress import shown
+from holdfast.commands.terminal import FAILED, INTERRUPTED, complain, print_json, tell
 from holdfast.errors import BadInput, NotKept, RunFailed
 from holdfast.sweeps import Cell, locked
 

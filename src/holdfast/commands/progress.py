@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.live import Live
 
-from holdfast.cli.board import drawn
-from holdfast.cli.words import tell
+from holdfast.commands.board import drawn
+from holdfast.commands.terminal import tell
 from holdfast.report import words
 from holdfast.sweeps import Cell, Event, Watcher
 from holdfast.sweeps.board import Board, titles

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.api import Comparison, run_sweep
-from holdfast.cli import folder
-from holdfast.cli.experiment import collected
-from holdfast.cli.perform import Output, alone, said
-from holdfast.cli.progress import shown
+from holdfast.commands import folder
+from holdfast.commands.experiment import collected
+from holdfast.commands.progress import shown
+from holdfast.commands.run import Output, alone, said
 from holdfast.errors import BadInput
 from holdfast.settings import Count, make
 from holdfast.sweeps import Sweep, on_ray, read_sweep

@@ -15,10 +15,10 @@ from rich.text import Text
 
 from holdfast import papers
 from holdfast.api import Comparison
-from holdfast.cli import folder
-from holdfast.cli.experiment import Execution
-from holdfast.cli.perform import Output, run_kept
-from holdfast.cli.words import FAILED, INTERRUPTED, complain, print_json, tell
+from holdfast.commands import folder
+from holdfast.commands.experiment import Execution
+from holdfast.commands.run import Output, run_kept
+from holdfast.commands.terminal import FAILED, INTERRUPTED, complain, print_json, tell
 from holdfast.errors import BadInput, RunFailed
 from holdfast.report.reproduction import ARCHIVE, COLUMNS, Reproduction, rows
 from holdfast.settings import Count, make

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.api import Comparison
-from holdfast.cli.experiment import collected
-from holdfast.cli.folder import unwritable
+from holdfast.commands.experiment import collected
+from holdfast.commands.folder import unwritable
 from holdfast.errors import BadInput
 from holdfast.report import export
 from holdfast.sweeps.store import write_bytes
