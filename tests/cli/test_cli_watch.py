@@ -9,7 +9,7 @@ import time
 import pytest
 from rich.console import Console
 
-from holdfast.commands.board import drawn, sentence, shown_rows
+from holdfast.commands.progress import drawn, sentence, shown_rows
 from holdfast.sweeps.board import Row, Snapshot
 
 OWN = """

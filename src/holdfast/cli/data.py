@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Argument, Option
-
-from holdfast.commands.terminal import FAILED, INTERRUPTED, complain, print_json, print_table, tell
-
-if TYPE_CHECKING:
-    from holdfast.data.fetch import Progress
 
 Name = Annotated[str, Argument(metavar="NAME", hidden=True)]
 
@@ -28,32 +19,9 @@ def status(json: Annotated[bool, Option("--json", help="Print a list of rows as 
     Their folder is HOLDFAST_DATA, or ~/.cache/holdfast/data. Any folder in it that holds the four IDX files, an npz
     or class folders of images is a data set by its name.
     """
-    from holdfast import data
-    from holdfast.report import words
+    from holdfast.commands.data import show_status
 
-    rows = data.status()
-    if json:
-        print_json([asdict(row) for row in rows])
-        return
-
-    def count(rows: int | None) -> str:
-        return words.UNDEFINED if rows is None else str(rows)
-
-    print_table(
-        ["data set", "there", "train", "test", "size", "where", "note"],
-        [
-            [
-                r.name,
-                "yes" if r.present else "no",
-                count(r.train),
-                count(r.test),
-                words.in_bytes(r.size),
-                r.where,
-                r.note,
-            ]
-            for r in rows
-        ],
-    )
+    show_status(as_json=json)
 
 
 def fetch(name: Name) -> int:
@@ -61,19 +29,9 @@ def fetch(name: Name) -> int:
 
     An earlier download that was cut goes on where it ended; every file is compared with its published checksum.
     """
-    from holdfast import data
+    from holdfast.commands.data import download
 
-    try:
-        with _shown() as progress:
-            paths = data.fetch(name, progress=progress)
-    except KeyboardInterrupt:
-        complain("stopped; the same command goes on from there")
-        return INTERRUPTED
-    for path in paths:
-        print(path)
-    if not paths:
-        print(f"{name} is {_kind(name)}: there is nothing to download")
-    return 0
+    return download(name)
 
 
 def verify(name: Name) -> int:
@@ -81,49 +39,6 @@ def verify(name: Name) -> int:
 
     It is also read whole. The exit code is 1 when a file differs or cannot be read.
     """
-    from holdfast import data
+    from holdfast.commands.data import compare_files
 
-    verdict = data.verify(name)
-    for check in verdict.files:
-        print(f"{check.file}: {check.state}; {check.detail}")
-    if not verdict.files:
-        print(f"{name} is {_kind(name)}: there are no published files to compare with")
-    lacking = any(check.state == "absent" for check in verdict.files)
-    print(f"not all of its files are there; run `holdfast data fetch {name}`" if lacking else verdict.detail)
-    return 0 if verdict.published else FAILED
-
-
-def _kind(name: str) -> str:
-    """Of a data set without published files."""
-    from holdfast.data import EMBEDDED, ON_DISK
-
-    return "embedded" if name in EMBEDDED else "got by hand" if name in ON_DISK else "a folder of yours"
-
-
-@contextmanager
-def _shown() -> Iterator[Progress]:
-    """A bar per file on a terminal, a line per file elsewhere."""
-    if not sys.stderr.isatty():
-        begun: set[str] = set()
-
-        def line(done: int, total: int | None, file: str) -> None:
-            if file not in begun:
-                begun.add(file)
-                tell(f"downloading {file}" + (f" ({total} bytes)" if total else ""))
-
-        yield line
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Display
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    bars: dict[str, TaskID] = {}
-    with Display(*columns, console=Console(stderr=True)) as display:
-
-        def bar(done: int, total: int | None, file: str) -> None:
-            if file not in bars:
-                bars[file] = display.add_task(file)
-            display.update(bars[file], completed=done, total=total)
-
-        yield bar
+    return compare_files(name)

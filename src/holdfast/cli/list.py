@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from typer import Argument, Option
-
-from holdfast.commands.terminal import print_json, print_table
-from holdfast.errors import BadInput, unknown
-
-if TYPE_CHECKING:
-    from holdfast.data import StatusRow
-    from holdfast.settings import Shelf
-
-KINDS = ("methods", "streams", "nets", "protocols", "data")
 
 
 def list_(
@@ -27,94 +17,6 @@ def list_(
 
     KIND is methods, streams, nets, protocols or data. With the NAME of one, its settings are shown too.
     """
-    if kind is not None and kind not in KINDS:
-        raise BadInput(unknown("kind", kind, KINDS))
-    kinds = KINDS if kind is None else (kind,)
-    found = {each: _data(name) if each == "data" else _shelf(each, name) for each in kinds}
-    if json:
-        print_json(found if kind is None else found[kind])
-        return
-    for i, (each, entries) in enumerate(found.items()):
-        if i:
-            print()
-        if kind is None:
-            print(f"{each}:")
-        if name is not None or settings:
-            _print_in_full(entries)
-        else:
-            print_table(None, [[entry["name"], entry["summary"]] for entry in entries])
-    if kind is not None and kind != "data" and name is None and not settings:
-        print(f"\nsettings of one: holdfast list {kind} NAME")
+    from holdfast.commands.list import list_things
 
-
-def _shelf(kind: str, name: str | None) -> list[dict[str, Any]]:
-    from holdfast.methods import methods
-    from holdfast.nets import nets
-    from holdfast.protocols import protocols
-    from holdfast.streams import streams
-
-    shelves: dict[str, Shelf[Any]] = {"methods": methods, "streams": streams, "nets": nets, "protocols": protocols}
-    shelf = shelves[kind]
-    return [_described(shelf, each) for each in (shelf.names() if name is None else [name])]
-
-
-def _described(shelf: Shelf[Any], name: str) -> dict[str, Any]:
-    from holdfast.settings import comments, defaults, expected, hints
-
-    cls = shelf.find(name)
-    usual, notes = defaults(cls), comments(cls)
-    return {
-        "name": name,
-        "summary": shelf.summary(name),
-        "about": (inspect.getdoc(cls) or "").split("\n>>>")[0].strip(),
-        "settings": [
-            {"name": field, "default": usual[field], "expected": expected(kind), "about": notes[field]}
-            for field, kind in hints(cls).items()
-        ],
-    }
-
-
-def _data(name: str | None) -> list[dict[str, Any]]:
-    from holdfast import data
-
-    found = []
-    for row in data.status() if name is None else [data.status_of(name)]:
-        entry = data.ON_DISK.get(row.name)
-        if row.embedded:
-            summary, about = "embedded", "embedded: nothing to download"
-        elif entry is None:
-            summary = about = f"a folder of yours; {_present(row)} ({row.note})"
-        else:
-            rows = f"{entry.rows[0]} train and {entry.rows[1]} test rows" if entry.rows else "images"
-            shape = "×".join(map(str, entry.shape))
-            summary = f"{rows} of {shape}, {entry.labels} classes; {_present(row)}"
-            about = f"{summary}\n{entry.source}\nlicence: {entry.licence}"
-            about += f"\nby hand: {entry.by_hand}" if entry.by_hand else ""
-        found.append({"name": row.name, "summary": summary, "about": about, "settings": []})
-    return found
-
-
-def _present(row: StatusRow) -> str:
-    if row.train is None:
-        return "cannot be read" if row.present else "not here"
-    return f"here: {row.train} and {row.test} rows"
-
-
-def _print_in_full(entries: list[dict[str, Any]]) -> None:
-    for i, entry in enumerate(entries):
-        if i:
-            print()
-        print(f"{entry['name']}: {entry['about']}")
-        rows = [[s["name"], _plain(s["default"]), s["expected"], s["about"]] for s in entry["settings"]]
-        if rows:
-            print()
-            print_table(["setting", "default", "expected", ""], rows)
-
-
-def _plain(value: Any) -> str:
-    """A default as it would be typed."""
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return ",".join(map(_plain, value)) if isinstance(value, tuple) else str(value)
+    list_things(kind, name, in_full=settings or name is not None, as_json=json)

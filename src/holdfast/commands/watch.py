@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.live import Live
 
-from holdfast.commands.board import drawn, sentence
+from holdfast.commands.progress import drawn, sentence
 from holdfast.commands.terminal import INTERRUPTED, WIDE
 from holdfast.sweeps.board import Snapshot, read_board
 
