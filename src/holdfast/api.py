@@ -24,6 +24,7 @@ from holdfast.sweeps import (
     NetLike,
     Sweep,
     Watcher,
+    check_all,
     choose,
     claim,
     claim_sweep,
@@ -43,7 +44,7 @@ from holdfast.sweeps import (
     versions,
     write_text,
 )
-from holdfast.sweeps.board import posted
+from holdfast.sweeps.board import Board, posted
 from holdfast.sweeps.store import dumps, take_over
 from holdfast.types import Record, Stream
 
@@ -110,7 +111,9 @@ def run(
     """
     _refuse_threads(threads)
     what = as_method(method), as_stream(stream), as_net(net), as_protocol(protocol)
-    return Cell(*what, seed, device, reseed=False, threads=threads).run(watch)
+    cell = Cell(*what, seed, device, reseed=False, threads=threads)
+    cell.refuse()
+    return cell.run(watch)
 
 
 def compare(
@@ -143,12 +146,8 @@ def compare(
     if stream_seed is not None and (type(stream_seed) is not int or stream_seed < 0):
         raise BadInput(f"stream_seed must be a whole number >= 0, not {stream_seed!r}")
     shown = [as_stream(s) if stream_seed is None else as_stream(s).fixed(stream_seed) for s in which]
-    cells = [
-        Cell(m, s, as_net(net), as_protocol(protocol), seed, device, threads=threads)
-        for s in shown
-        for m in chosen
-        for seed in numbers
-    ]
+    built, way = as_net(net), as_protocol(protocol)
+    cells = [Cell(m, s, built, way, seed, device, threads=threads) for s in shown for m in chosen for seed in numbers]
     if not cells:
         raise BadInput("there is nothing to run: give at least one method, one stream and one seed")
     return run_cells(cells, None if out is None else Path(out), jobs, watch, checkpoint_every)
@@ -211,19 +210,30 @@ def run_sweep(
     if wrong := on_ray.faults(on) + _every_faults(checkpoint_every):
         raise BadInput(*wrong)
     if out is None:
-        return _executed(planned.cells, None, jobs, watch, checkpoint_every, on)
+        results = _executed(planned.cells, None, jobs, watch, checkpoint_every, on)
+        return Comparison.of(planned.cells, results, experiment_of(planned.cells))
     with locked(out):
-        claim_sweep(out, planned.name, _experiment(planned.cells))
-        comparison = _executed(planned.cells, out, jobs, watch, checkpoint_every, on)
-        if comparison.records:
-            home = out / "sweeps" / planned.name
-            comparison.keep(home)
-            if sorted(path.name for path in home.parent.iterdir()) == [planned.name]:
-                for name in ("summary.json", "report.html"):
-                    write_text(out / name, (home / name).read_text())
-            else:
-                Comparison.read(out).keep(out)
-        return comparison
+        return run_in_store(planned, out, jobs, Board(planned.cells, watch), on, checkpoint_every)
+
+
+def run_in_store(
+    planned: Sweep, out: Path, jobs: int | None, board: Board, on: str | None, checkpoint_every: int | None
+) -> Comparison:
+    """What `run_sweep` does in a store that is locked, with a sweep that has no faults."""
+    experiment = experiment_of(planned.cells)
+    claim_sweep(out, planned.name, experiment)
+    with posted(board, out):
+        results = _executed(planned.cells, out, jobs, board, checkpoint_every, on)
+    comparison = Comparison.of(planned.cells, results, experiment)
+    if comparison.records:
+        home = out / "sweeps" / planned.name
+        comparison.keep(home)
+        if sorted(path.name for path in home.parent.iterdir()) == [planned.name]:
+            for name in ("summary.json", "report.html"):
+                write_text(out / name, (home / name).read_text())
+        else:
+            Comparison.read(out).keep(out)
+    return comparison
 
 
 def tune(
@@ -267,19 +277,26 @@ def run_cells(
     """
     if wrong := _every_faults(checkpoint_every):
         raise BadInput(*wrong)
-    alike = {(id(cell.method), id(cell.stream), id(cell.net)): cell for cell in reversed(cells)}
-    for cell in reversed(alike.values()):
-        cell.check()
+    check_all(cells)
     if out is None:
-        return _executed(cells, None, jobs, watch, checkpoint_every)
+        return Comparison.of(cells, execute(cells, None, jobs, watch, checkpoint_every), experiment_of(cells))
     with locked(out):
-        claim(out, _experiment(cells))
-        for source in sources:
-            take_over((cell.name for cell in cells), source, out)
-        comparison = _executed(cells, out, jobs, watch, checkpoint_every)
-        if comparison.records:
-            comparison.keep(out)
+        experiment = claimed(out, cells, sources)
+        board = Board(cells, watch)
+        with posted(board, out):
+            results = execute(cells, out, jobs, board, checkpoint_every)
+        comparison = Comparison.of(cells, results, experiment)
+        comparison.keep(out)
         return comparison
+
+
+def claimed(out: Path, cells: Sequence[Cell], sources: Sequence[Path] = ()) -> Mapping[str, Any]:
+    """Make `out` the folder of these cells, with what is finished of them in `sources`; gives its experiment.json."""
+    experiment = experiment_of(cells)
+    claim(out, experiment)
+    for source in sources:
+        take_over((cell.name for cell in cells), source, out)
+    return experiment
 
 
 def _executed(
@@ -288,17 +305,12 @@ def _executed(
     jobs: int | None,
     watch: Watcher | None,
     checkpoint_every: int | None,
-    on: str | None = None,
-) -> Comparison:
-    experiment = _experiment(cells)
-    with posted(cells, out, watch) as told:
-        if on is None:
-            results = execute(cells, out, jobs, told, checkpoint_every)
-        else:
-            results = on_ray.execute_on_ray(cells, out, on, jobs, told, checkpoint_every)
-    records = tuple(r for r in results if isinstance(r, Record))
-    finished = tuple(c.name for c, r in zip(cells, results, strict=True) if isinstance(r, Record))
-    return Comparison(records, tuple(r for r in results if isinstance(r, Failure)), finished, experiment)
+    on: str | None,
+) -> list[Record | Failure]:
+    """Here, or on a Ray cluster."""
+    if on is None:
+        return execute(cells, out, jobs, watch, checkpoint_every)
+    return on_ray.execute_on_ray(cells, out, on, jobs, watch, checkpoint_every)
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,6 +321,15 @@ class Comparison:
     failures: tuple[Failure, ...] = ()
     names: tuple[str, ...] = ()  # of the records' cells, in their order
     experiment: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what was asked for: experiment.json
+
+    @classmethod
+    def of(
+        cls, cells: Sequence[Cell], results: Sequence[Record | Failure], experiment: Mapping[str, Any]
+    ) -> Comparison:
+        """What became of these cells, and of which experiment they are."""
+        records = tuple(r for r in results if isinstance(r, Record))
+        finished = tuple(c.name for c, r in zip(cells, results, strict=True) if isinstance(r, Record))
+        return cls(records, tuple(r for r in results if isinstance(r, Failure)), finished, experiment)
 
     def in_order(self, cells: Sequence[Cell]) -> list[Record | None]:
         """The records of these cells; None for one that failed."""
@@ -349,9 +370,10 @@ class Comparison:
         return metrics.group(self.records, asked=self.asked())
 
     def keep(self, folder: Path) -> None:
-        """Write summary.json and report.html."""
-        write_text(folder / "summary.json", dumps(self.summary()))
-        self.report(folder / "report.html")
+        """Write summary.json and report.html, once a run is finished."""
+        if self.records:
+            write_text(folder / "summary.json", dumps(self.summary()))
+            self.report(folder / "report.html")
 
     def summary(self) -> dict[str, Any]:
         """The content of summary.json: per label and metric the mean, its 95% interval and the values."""
@@ -405,6 +427,7 @@ class Tuned:
     def run(self, seed: int | None = None, watch: Watch | None = None) -> Record:
         """Run it on the stream as given, scored on its tests; the seed sets weights, batches and the learner."""
         cell = self.choice.applied(self.cell)
+        cell.refuse()
         return replace(cell, seed=cell.seed if seed is None else seed).run(watch)
 
 
@@ -460,7 +483,7 @@ def as_protocol(given: ProtocolLike) -> Protocol:
     return own.fitting(given, f"protocol {name_of(given)!r}")
 
 
-def _experiment(cells: Sequence[Cell]) -> Mapping[str, Any]:
+def experiment_of(cells: Sequence[Cell]) -> Mapping[str, Any]:
     """The content of experiment.json: every resolved setting, versions, data fingerprints, the cells in order."""
     unique = {json.dumps(each, sort_keys=True): each for each in (cell.settings() for cell in cells)}
     return {

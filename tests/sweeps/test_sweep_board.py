@@ -25,8 +25,8 @@ def clock(monkeypatch):
 
 
 def test_states_and_the_time_that_is_left(cell, record, clock):
-    seen = Board([cell("finetune"), cell("er"), cell("joint"), cell("gem")], kept={3})
-    seen(Event(3, outcome=record))
+    seen = Board([cell("finetune"), cell("er"), cell("joint"), cell("gem")])
+    seen(Event(3, outcome=record, before=True))
     seen(Event(0, Progress(0, 2, 3, 6)))  # a quarter of two tasks
     clock[0] += 10
     seen(Event(0, Progress(1, 2, 3, 6)))  # three quarters
@@ -60,7 +60,8 @@ def test_written_at_most_once_a_second_but_the_last_word_is(cell, tmp_path, monk
     monkeypatch.setattr(board, "write_text", lambda path, text: (writes.append(text), write(path, text)))
     monkeypatch.setattr(board, "EVERY", 0.2)
     began = time.monotonic()
-    with board.posted([cell("finetune")], tmp_path, None) as watch:
+    watch = Board([cell("finetune")])
+    with board.posted(watch, tmp_path):
         for step in range(300):
             watch(Event(0, Progress(0, 2, step, 300)))
         while json.loads((tmp_path / "progress.json").read_text())["cells"][0]["step"] < 299:
@@ -89,7 +90,7 @@ def test_a_run_can_be_read_while_it_goes_on_and_leaves_nothing(stream, tmp_path)
 def test_a_runner_that_was_killed_is_gone(cell, tmp_path):
     cells = [cell("finetune"), cell("er"), cell("gem")]
     (tmp_path / "experiment.json").write_text(json.dumps({"cells": [c.name for c in cells]}))
-    with board.posted(cells, tmp_path, None):
+    with board.posted(Board(cells), tmp_path):
         assert read_board(tmp_path).runner == "running"
         said = json.loads((tmp_path / "progress.json").read_text())
     (tmp_path / "progress.json").write_text(json.dumps({**said, "born": "1"}))  # its number was given to another

@@ -13,7 +13,7 @@ import typer
 from holdfast.cli import audit, data, demo, export, report, reproduce, run, sweep, watch
 from holdfast.cli import list as listing
 from holdfast.cli._usage import Command, Group
-from holdfast.commands.terminal import BAD_INPUT, FAILED, complain
+from holdfast.commands.terminal import BAD_INPUT, FAILED, INTERRUPTED, Stopped, complain
 from holdfast.errors import BadInput, RunFailed
 
 
@@ -84,6 +84,9 @@ def main(args: Sequence[str] | None = None) -> int:
     except RunFailed as error:
         complain(str(error))
         return FAILED
+    except Stopped as error:
+        complain(str(error))
+        return INTERRUPTED
     except BrokenPipeError:  # the reader of our output had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED

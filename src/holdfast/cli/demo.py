@@ -16,7 +16,7 @@ def demo(
     The stream is split digits, in the class and in the task scenario, with three seeds: under a minute on two cores.
     """
     from holdfast.commands.experiment import Asked
-    from holdfast.commands.run import Output, perform
+    from holdfast.commands.run import Output, run_asked
     from holdfast.errors import BadInput
 
     asked = Asked(
@@ -30,8 +30,8 @@ def demo(
         seeds="0,1,2",
     )
     if out is not None:
-        return perform(asked, Output(out, quiet=quiet, announce=print))
+        return run_asked(asked, Output(out, quiet=quiet, announce=print))
     try:
-        return perform(asked, Output("runs/demo", quiet=quiet, announce=print))
+        return run_asked(asked, Output("runs/demo", quiet=quiet, announce=print))
     except BadInput:  # runs/demo is another version's, and stays so; a folder named by the experiment's hash is free
-        return perform(asked, Output(quiet=quiet, announce=print))
+        return run_asked(asked, Output(quiet=quiet, announce=print))

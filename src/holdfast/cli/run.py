@@ -68,7 +68,7 @@ def run(
     quiet: Annotated[bool, Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> int:
     from holdfast.commands.experiment import Asked
-    from holdfast.commands.run import Output, perform
+    from holdfast.commands.run import Output, run_asked
 
     methods, faults = _sorted_out(words or [], options_of(ctx))
     if ctx.info_name == "run" and len(methods) > 1:
@@ -95,7 +95,7 @@ def run(
         threads=threads,
         checkpoint_every=checkpoint_every,
     )
-    return perform(asked, Output(out, fresh, json, quiet), faults)
+    return run_asked(asked, Output(out, fresh, json, quiet), faults)
 
 
 def _sorted_out(words: list[str], options: list[str]) -> tuple[list[str], list[str]]:

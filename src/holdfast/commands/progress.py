@@ -16,8 +16,8 @@ from rich.text import Text
 
 from holdfast.commands.terminal import tell
 from holdfast.report import words
-from holdfast.sweeps import Cell, Event, Watcher
-from holdfast.sweeps.board import Board, Row, Snapshot, titles
+from holdfast.sweeps import Cell, Event
+from holdfast.sweeps.board import Board, Row, Snapshot
 from holdfast.types import Record
 
 ALL = 24  # cells that are all shown; of more, only those that run or failed, and how many there are of the others
@@ -25,18 +25,19 @@ STYLES = {"waiting": "dim", "running": "bold", "done": "green", "failed": "red"}
 
 
 @contextmanager
-def shown(cells: Sequence[Cell], kept: set[int], quiet: bool) -> Iterator[Watcher | None]:
-    """The watcher of these cells; those in `kept` were finished by an earlier run."""
+def shown(cells: Sequence[Cell], quiet: bool) -> Iterator[Board]:
+    """The board of these cells, for all to see."""
+    board = Board(cells)
     if quiet:
-        yield None
+        yield board
     elif sys.stderr.isatty():
-        board, console = Board(cells, kept), Console(stderr=True)
+        console = Console(stderr=True)
 
-        def watch(event: Event) -> None:
-            board(event)
+        def note(event: Event) -> None:
             if event.note is not None:
                 console.print(f"{board.rows[event.cell].title}: {event.note}", markup=False, highlight=False)
 
+        board.watch = note
         with Live(
             get_renderable=lambda: drawn(board.snapshot(), console.height),
             console=console,
@@ -44,27 +45,28 @@ def shown(cells: Sequence[Cell], kept: set[int], quiet: bool) -> Iterator[Watche
             redirect_stdout=False,  # a worker forked while the table is drawn would wait for it forever
             redirect_stderr=False,
         ):
-            yield watch
+            yield board
     else:
-        yield _Lines(cells, kept)
+        board.watch = _Lines(cells, [row.title for row in board.rows])
+        yield board
 
 
 class _Lines:
     """[3/15] ewc seed 2: ACC 0.610 (class scenario, task label hidden) 1.2 s"""
 
-    def __init__(self, cells: Sequence[Cell], kept: set[int]) -> None:
-        self.cells, self.kept, self.done, self.titles = cells, kept, 0, titles(cells)
+    def __init__(self, cells: Sequence[Cell], titles: Sequence[str]) -> None:
+        self.cells, self.titles, self.done = cells, titles, 0
 
     def __call__(self, event: Event) -> None:
         if event.outcome is not None:
             self.done += 1
-            told = _told(self.cells[event.cell], event, event.cell in self.kept)
+            told = _told(self.cells[event.cell], event)
             tell(f"[{self.done}/{len(self.cells)}] {self.titles[event.cell]}: {told}")
         elif event.note is not None:
             tell(f"{self.titles[event.cell]}: {event.note}")
 
 
-def _told(cell: Cell, event: Event, kept: bool) -> str:
+def _told(cell: Cell, event: Event) -> str:
     label = "given" if cell.stream.info.task_given else "hidden"
     where = f"({cell.stream.scenario} scenario, task label {label})"
     if not isinstance(event.outcome, Record):
@@ -73,7 +75,7 @@ def _told(cell: Cell, event: Event, kept: bool) -> str:
     seconds = sum(spent["train_seconds"]) + spent["eval_seconds"]
     if cell.trials is None:  # a study's trials are part of its run; those of settings chosen before it are not
         seconds += spent.get("trials", {}).get("seconds", 0.0)
-    time = "finished before" if kept else words.in_seconds(seconds)
+    time = "finished before" if event.before else words.in_seconds(seconds)
     return f"ACC {words.number(event.outcome.acc, 'acc')} {where} {time}"
 
 

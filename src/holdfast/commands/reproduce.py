@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -14,15 +14,16 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast import papers
-from holdfast.api import Comparison
+from holdfast.api import Comparison, claimed
 from holdfast.commands import folder
-from holdfast.commands.experiment import Execution
-from holdfast.commands.run import Output, run_kept
-from holdfast.commands.terminal import FAILED, INTERRUPTED, complain, print_json, tell
+from holdfast.commands.progress import shown
+from holdfast.commands.run import Output, alone
+from holdfast.commands.terminal import FAILED, complain, print_json, tell
 from holdfast.errors import BadInput, RunFailed
 from holdfast.report.reproduction import ARCHIVE, COLUMNS, Reproduction, rows
 from holdfast.settings import Count, make
-from holdfast.sweeps import Cell, Choice, choose, trials, write_text
+from holdfast.sweeps import Cell, Choice, check_all, choose, execute, trials, write_text
+from holdfast.sweeps.board import posted
 from holdfast.sweeps.store import TRIALS, dumps
 from holdfast.types import Record
 
@@ -86,42 +87,34 @@ def reproduce_one(
         raise BadInput(*found)
     whole = recipe.entries(size.scale)
     asked = whole if words is None else _only(recipe, size.scale, whole, words)
-    numbers = range(size.seeds or recipe.seeds[size.scale])
+    tuned = {entry: trials(entry.cell(0), entry.grid) for entry in asked if entry.tunes}
     home = Path(output.out or _default(recipe, asked))
-    if output.fresh:
-        folder.clear(home)
-    choices = _choices(asked, size.jobs, home, output)
-    if choices is None:
-        return INTERRUPTED
-    chosen = [entry.chosen(choices) for entry in asked]
-    entries = [entry for entry in chosen if entry is not None]
-    cells: dict[str, Cell] = {}
-    for entry, seed in product(entries, numbers):
-        cell = replace(entry.cell(seed), title=entry.label)
-        cells.setdefault(cell.name, cell)  # one run may stand in several places; it is called after the first
-    comparison = run_kept(
-        list(cells.values()),
-        Execution(jobs=size.jobs),
-        home,
-        replace(output, fresh=False),
-        [Path(source) for source in sources],
-    )
-    if comparison is None:
-        return INTERRUPTED
-    by_place = _by_place(entries, numbers, comparison)
-    reproduction = Reproduction(
-        id=recipe.id,
-        title=recipe.title,
-        scale=size.scale,
-        cells=papers.judged(recipe, by_place, size.scale, asked, () if words is None else whole),
-        notes=[note for note in (recipe.said.get(size.scale, ""), *recipe.notes) if note],
-        choices=[_told(entry) for entry in entries if entry.choice and entry.tunes],
-        figures=[asdict(figure) for figure in recipe.figures(by_place)] if recipe.figures else [],
-        runs={name: cell.title or name for name, cell in cells.items()},
-    )
-    write_text(home / FILE, dumps(asdict(reproduction)))
-    if comparison.records or not cells:
-        comparison.report(home / "report.html", f"{recipe.id}: {recipe.title}", reproduction)
+    with alone(home):
+        if output.fresh:
+            folder.clear(home)
+        choices = _choices(tuned, size.jobs, home, output.quiet)
+        chosen = [entry.chosen(choices) for entry in asked]
+        entries = [entry for entry in chosen if entry is not None]
+        numbers = range(size.seeds or recipe.seeds[size.scale])
+        cells: dict[str, Cell] = {}
+        for entry, seed in product(entries, numbers):
+            cell = replace(entry.cell(seed), title=entry.label)
+            cells.setdefault(cell.name, cell)  # one run may stand in several places; it is called after the first
+        comparison = _ran(list(cells.values()), size.jobs, home, output.quiet, [Path(source) for source in sources])
+        by_place = _by_place(entries, numbers, comparison)
+        reproduction = Reproduction(
+            id=recipe.id,
+            title=recipe.title,
+            scale=size.scale,
+            cells=papers.judged(recipe, by_place, size.scale, asked, () if words is None else whole),
+            notes=[note for note in (recipe.said.get(size.scale, ""), *recipe.notes) if note],
+            choices=[_told(entry) for entry in entries if entry.choice and entry.tunes],
+            figures=[asdict(figure) for figure in recipe.figures(by_place)] if recipe.figures else [],
+            runs={name: cell.title or name for name, cell in cells.items()},
+        )
+        write_text(home / FILE, dumps(asdict(reproduction)))
+        if comparison.records or not cells:
+            comparison.report(home / "report.html", f"{recipe.id}: {recipe.title}", reproduction)
     if output.json:
         print_json(asdict(reproduction))
     elif not output.quiet:
@@ -130,6 +123,17 @@ def reproduce_one(
     if not output.quiet:
         tell(f"report: {(home / 'report.html').resolve()}")
     return FAILED if comparison.failures or None in chosen else 0
+
+
+def _ran(cells: Sequence[Cell], jobs: int | None, home: Path, quiet: bool, sources: Sequence[Path] = ()) -> Comparison:
+    """What became of these cells; those that are finished in `home` or in `sources` are not run."""
+    check_all(cells)
+    experiment = claimed(home, cells, sources)
+    with shown(cells, quiet) as board, posted(board, home):
+        results = execute(cells, home, jobs, board)
+    comparison = Comparison.of(cells, results, experiment)
+    comparison.keep(home)
+    return comparison
 
 
 def kept(home: Path) -> Reproduction | None:
@@ -164,22 +168,20 @@ def _given(scale: str, seeds: str | None, jobs: str | None) -> dict[str, str]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _choices(entries: list[papers.Entry], jobs: int | None, home: Path, output: Output) -> dict[Place, Choice] | None:
-    """What the grids of these entries choose, from trials kept in a folder of their own; None when interrupted."""
-    tuned = [entry for entry in entries if entry.tunes]
-    by_entry = [trials(entry.cell(0), entry.grid) for entry in tuned]
+def _choices(
+    tuned: Mapping[papers.Entry, list[Cell]], jobs: int | None, home: Path, quiet: bool
+) -> dict[Place, Choice]:
+    """What the grids of these entries choose, from their trials, which are kept in a folder of their own."""
     if not tuned:
         return {}
     if (home / "experiment.json").exists() and not (home / TRIALS).exists():
         raise BadInput(f"{home} holds another experiment; choose another --out, or --fresh to start over")
-    if not output.quiet:
-        tell(f"choosing settings on validation data: {sum(map(len, by_entry))} trials")
-    cells = {cell.name: cell for mine in by_entry for cell in mine}
-    comparison = run_kept(list(cells.values()), Execution(jobs=jobs), home / TRIALS, replace(output, fresh=False))
-    if comparison is None:
-        return None
+    if not quiet:
+        tell(f"choosing settings on validation data: {sum(map(len, tuned.values()))} trials")
+    cells = {cell.name: cell for mine in tuned.values() for cell in mine}
+    comparison = _ran(list(cells.values()), jobs, home / TRIALS, quiet)
     choices: dict[Place, Choice] = {}
-    for entry, mine in zip(tuned, by_entry, strict=True):
+    for entry, mine in tuned.items():
         try:
             choices[entry.row, entry.column, entry.emulated] = choose(entry.grid, comparison.outcomes(mine))
         except RunFailed as error:

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.api import Comparison, run_sweep
+from holdfast.api import run_in_store
 from holdfast.commands import folder
 from holdfast.commands.experiment import collected
 from holdfast.commands.progress import shown
 from holdfast.commands.run import Output, alone, said
 from holdfast.errors import BadInput
 from holdfast.settings import Count, make
-from holdfast.sweeps import Sweep, on_ray, read_sweep
+from holdfast.sweeps import on_ray, read_sweep
 
 
 @dataclass(frozen=True)
@@ -40,20 +40,11 @@ def perform_sweep(file: str, given: Mapping[str, str | None], output: Output) ->
     if faults or planned is None:
         raise BadInput(*faults)
     store = Path("runs") / planned.name if output.out is None else Path(output.out)
-    return said(_run_kept(planned, ways, store, output), store / "sweeps" / planned.name, output)
-
-
-def _run_kept(planned: Sweep, ways: Ways, store: Path, output: Output) -> Comparison | None:
-    """Run the cells that are not finished in the store, showing how far they are; None when interrupted."""
-    homes = [store / "cells" / cell.name for cell in planned.cells]
-
-    def work() -> Comparison:
+    with alone(store):
         if output.fresh and (store / "sweeps").is_dir():  # anything else is refused below, and must be left as it is
-            for home in homes:
+            for home in (store / "cells" / cell.name for cell in planned.cells):
                 if home.is_dir() and not home.is_symlink():
                     shutil.rmtree(home)
-        kept = {i for i, home in enumerate(homes) if (home / "record.json").exists()}
-        with shown(planned.cells, kept, output.quiet) as watch:
-            return run_sweep(planned, store, ways.jobs, watch, ways.on, ways.checkpoint_every)
-
-    return alone(work, store)
+        with shown(planned.cells, output.quiet) as board:
+            comparison = run_in_store(planned, store, ways.jobs, board, ways.on, ways.checkpoint_every)
+    return said(comparison, store / "sweeps" / planned.name, output)

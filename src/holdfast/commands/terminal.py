@@ -11,6 +11,10 @@ FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 WIDE = 200  # columns of a table that goes to a file or a pipe
 
 
+class Stopped(Exception):
+    """Ctrl-C, and what is kept of the work."""
+
+
 def complain(*faults: str) -> None:
     """One line per fault."""
     for fault in faults:

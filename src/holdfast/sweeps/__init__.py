@@ -1,7 +1,7 @@
 """Cells, the executor that runs them, and the store that keeps them."""
 
 from holdfast.sweeps.asked import together
-from holdfast.sweeps.cell import Cell, NetLike, versions
+from holdfast.sweeps.cell import Cell, NetLike, check_all, versions
 from holdfast.sweeps.choice import Choice, Grid, choose, trials
 from holdfast.sweeps.events import Event, Failure, Watcher
 from holdfast.sweeps.executor import execute, read_failures
@@ -20,7 +20,7 @@ from holdfast.sweeps.store import (
 )
 
 __all__ = [
-    "Cell", "Choice", "Event", "Failure", "Grid", "NetLike", "Sweep", "Watcher", "choose", "claim", "claim_sweep",
-    "execute", "gridded", "locked", "plan", "read_cells", "read_experiment", "read_failures", "read_record",
-    "read_records", "read_sweep", "together", "trials", "versions", "write_record", "write_text",
+    "Cell", "Choice", "Event", "Failure", "Grid", "NetLike", "Sweep", "Watcher", "check_all", "choose", "claim",
+    "claim_sweep", "execute", "gridded", "locked", "plan", "read_cells", "read_experiment", "read_failures",
+    "read_record", "read_records", "read_sweep", "together", "trials", "versions", "write_record", "write_text",
 ]  # fmt: skip

@@ -65,18 +65,21 @@ class Snapshot:
 
 
 class Board:
-    """A watcher that knows how far every cell is; those in `kept` were finished by an earlier run."""
+    """A watcher that knows how far every cell is, and tells `watch` what it hears."""
 
-    def __init__(self, cells: Sequence[Cell], kept: set[int]) -> None:
+    def __init__(self, cells: Sequence[Cell], watch: Watcher | None = None) -> None:
         self.rows = [Row(c.name, title, tasks=len(c.stream)) for c, title in zip(cells, titles(cells), strict=True)]
         self.mixes = [cell.method.mixes for cell in cells]
-        self.kept = kept
+        self.watch = watch
+        self.kept: set[int] = set()  # finished by an earlier run
         self.began = time.monotonic()
         self.first: dict[int, tuple[float, float]] = {}  # cell -> when it was first heard of, and how far it was
         self.heard = 0
 
     def __call__(self, event: Event) -> None:
         row = self.rows[event.cell]
+        if event.before:
+            self.kept.add(event.cell)
         if isinstance(event.outcome, Record):
             row.state, row.acc = "done", event.outcome.acc
         elif isinstance(event.outcome, Failure):
@@ -91,6 +94,8 @@ class Board:
             since, done = self.first.setdefault(event.cell, (now, self.part(event.cell)))
             row.eta = _left(now - since, self.part(event.cell) - done, 1 - self.part(event.cell))
         self.heard += 1
+        if self.watch is not None:
+            self.watch(event)
 
     def part(self, i: int) -> float:
         """How much of a cell is done, from 0 to 1. A learner that mixes the tasks learns all of them in one go."""
@@ -107,25 +112,14 @@ class Board:
 
 
 @contextmanager
-def posted(cells: Sequence[Cell], out: Path | None, watch: Watcher | None) -> Iterator[Watcher | None]:
-    """The watcher; what it hears is also in OUT/progress.json, at most a second later."""
-    if out is None:
-        yield watch
-        return
-    kept = {i for i, cell in enumerate(cells) if (out / "cells" / cell.name / "record.json").exists()}
-    board = Board(cells, kept)
-
-    def both(event: Event) -> None:
-        board(event)
-        if watch is not None:
-            watch(event)
-
+def posted(board: Board, out: Path) -> Iterator[None]:
+    """What the board hears is in OUT/progress.json, at most a second later."""
     _write(board, out / FILE)
     over = threading.Event()
     writer = threading.Thread(target=_keep_written, args=(board, out / FILE, over), daemon=True)
     writer.start()
     try:
-        yield both
+        yield
     finally:
         over.set()
         writer.join()

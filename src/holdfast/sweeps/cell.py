@@ -11,7 +11,7 @@ import os
 import platform
 import re
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -105,8 +105,7 @@ class Cell:
     def check(self) -> None:
         """Raise the faults that would stop this cell before its first step."""
         with guarded(f"protocol {name_of(self.protocol)!r}", "be used"):
-            self.protocol.refuse(self.method, self.stream)
-            self._refuse_shape()
+            self.refuse()
             descent = self.protocol.descent()
         info = self.stream.info
         net = self._net(info, torch.device("cpu"))
@@ -121,13 +120,14 @@ class Cell:
         if slips := slips_at_start(learner):
             raise BadInput(*slips)
 
-    def _refuse_shape(self) -> None:
+    def refuse(self) -> None:
+        """Raise the faults that need neither a network nor a learner at work to be found."""
+        self.protocol.refuse(self.method, self.stream)
         if wrong := self.protocol.faults_of_shape(_has_open_shape(self.net)):
             raise BadInput(*wrong)
 
     def run(self, watch: Watch | None = None, keep: Keeper | None = None) -> Record:
-        """Run it, from where `keep` has it if it was begun before."""
-        self._refuse_shape()
+        """Run it, from where `keep` has it if it was begun before. Its faults were looked for before."""
         device = touched(pick_device(self.device))
         stream = (self.stream.reseed(self.seed) if self.reseed else self.stream).to(device)
         with in_threads(self.threads), seeded(seed_for(self.seed, "training")):
@@ -154,6 +154,13 @@ class Cell:
 
     def _net(self, info: StreamInfo, device: torch.device) -> Net:
         return make_net(self.net, info, device, self.seed)
+
+
+def check_all(cells: Sequence[Cell]) -> None:
+    """Check all cells, those that differ in nothing but the seed once."""
+    alike = {(id(cell.method), id(cell.stream), id(cell.net), id(cell.protocol)): cell for cell in reversed(cells)}
+    for cell in reversed(alike.values()):
+        cell.check()
 
 
 def make_net(net: NetLike, info: StreamInfo, device: torch.device, seed: int) -> Net:

@@ -27,6 +27,7 @@ class Event:
     progress: Progress | None = None
     outcome: Record | Failure | None = None
     note: str | None = None
+    before: bool = False  # it was done by an earlier run
 
 
 Watcher = Callable[[Event], None]

@@ -42,11 +42,16 @@ def execute(
         tell(Event(waiting[0], note=f"the cells are run in this process, one after the other: {why}"))
         jobs = 1
     try:
-        with closing(_in_processes(runs, waiting, jobs) if jobs > 1 else _here(runs, waiting, tell)) as events:
-            for event in events:
-                if event.outcome is not None:
-                    results[event.cell] = event.outcome
-                tell(event)
+        if jobs > 1:
+            with closing(_in_processes(runs, waiting, jobs)) as events:
+                for event in events:
+                    if event.outcome is not None:
+                        results[event.cell] = event.outcome
+                    tell(event)
+        else:
+            for i in waiting:
+                results[i] = runs[i].perform(i, tell)
+                tell(Event(i, outcome=results[i]))
     finally:
         for i in waiting:
             runs[i].clear_half_written()
@@ -78,7 +83,7 @@ def begin(
         if (record := run.finished()) is not None:
             run.tidy()
             results[i] = record
-            tell(Event(i, outcome=record))
+            tell(Event(i, outcome=record, before=True))
     return runs, results
 
 
@@ -88,14 +93,10 @@ def read_failures(folder: Path) -> list[Failure]:
     return [Failure(cell.name, (cell / "error.txt").read_text().strip().splitlines()[-1]) for cell in found]
 
 
-def _here(runs: Sequence[Run], waiting: list[int], tell: Watcher) -> Generator[Event]:
-    for i in waiting:
-        yield Event(i, outcome=runs[i].perform(i, tell))
-
-
 def _in_processes(runs: Sequence[Run], waiting: list[int], jobs: int) -> Generator[Event]:
     def work(i: int, tell: Watcher) -> None:
-        tell(Event(i, outcome=runs[i].perform(i, tell)))
+        done = runs[i].finished()  # by a process that was killed before it could tell
+        tell(Event(i, outcome=runs[i].perform(i, tell) if done is None else done))
 
     def lost(i: int, reason: str) -> Event:
         return Event(i, outcome=runs[i].failed(reason))
@@ -117,9 +118,6 @@ class Run:
 
     def perform(self, i: int, tell: Watcher) -> Record | Failure:
         """Run the cell, as number `i`, and keep its record; a bug in a user's method becomes a Failure."""
-        record = self.finished()  # by a process that was killed before it could tell
-        if record is not None:
-            return record
         try:
             keep = self.checkpoint(lambda note: tell(Event(i, note=note)))
             record = self.cell.run(lambda progress: tell(Event(i, progress)), keep)

@@ -99,8 +99,6 @@ def execute_on_ray(
 @contextmanager
 def _connected(on: str, cpus: int) -> Iterator[Any]:
     """A cluster on this machine, closed to others; or the one at an address; or the one this program is in already."""
-    if wrong := faults(on):
-        raise BadInput(*wrong)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "180")  # on a busy machine a node takes more than Ray's 30
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")  # its news of dead workers, which we tell ourselves
