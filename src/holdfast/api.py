@@ -33,14 +33,14 @@ from holdfast.sweeps import (
     locked,
     on_ray,
     own,
-    plan,
     read_cells,
     read_experiment,
     read_failures,
     read_records,
     read_sweep,
+    sweep_of,
     together,
-    trials,
+    trial_cells,
     versions,
     write_text,
 )
@@ -187,16 +187,16 @@ def sweep(
             raise BadInput(f"{methods} says its own {', '.join(twice)}; give only {others} beside it")
         return run_sweep(read_sweep(methods), None if out is None else Path(out), jobs, watch, on, checkpoint_every)
     given = {"method": methods, "stream": streams, "net": nets, "protocol": protocols}
-    places = {place: _listed(things) for place, things in given.items() if things is not None}
-    entries = gridded({"stream": ["split"], "net": ["mlp"], "protocol": ["online"], **places}, grid or {})
+    listed = {role: _listed(things) for role, things in given.items() if things is not None}
+    entries = gridded({"stream": ["split"], "net": ["mlp"], "protocol": ["online"], **listed}, grid or {})
     numbers = 1 if seeds is None else seeds if isinstance(seeds, int) else list(seeds)
     ways = {"device": device or "auto", "threads": 1 if threads is None else threads}
-    planned = plan({**entries, "seeds": numbers, **ways}, name or "sweep")
-    return run_sweep(planned, None if out is None else Path(out), jobs, watch, on, checkpoint_every)
+    wanted = sweep_of({**entries, "seeds": numbers, **ways}, name or "sweep")
+    return run_sweep(wanted, None if out is None else Path(out), jobs, watch, on, checkpoint_every)
 
 
 def run_sweep(
-    planned: Sweep,
+    wanted: Sweep,
     out: Path | None = None,
     jobs: int | None = None,
     watch: Watcher | None = None,
@@ -210,25 +210,25 @@ def run_sweep(
     if wrong := on_ray.faults(on) + _every_faults(checkpoint_every):
         raise BadInput(*wrong)
     if out is None:
-        results = _executed(planned.cells, None, jobs, watch, checkpoint_every, on)
-        return Comparison.of(planned.cells, results, experiment_of(planned.cells))
+        results = _executed(wanted.cells, None, jobs, watch, checkpoint_every, on)
+        return Comparison.of(wanted.cells, results, experiment_of(wanted.cells))
     with locked(out):
-        return run_in_store(planned, out, jobs, Board(planned.cells, watch), on, checkpoint_every)
+        return run_in_store(wanted, out, jobs, Board(wanted.cells, watch), on, checkpoint_every)
 
 
 def run_in_store(
-    planned: Sweep, out: Path, jobs: int | None, board: Board, on: str | None, checkpoint_every: int | None
+    wanted: Sweep, out: Path, jobs: int | None, board: Board, on: str | None, checkpoint_every: int | None
 ) -> Comparison:
     """What `run_sweep` does in a store that is locked, with a sweep that has no faults."""
-    experiment = experiment_of(planned.cells)
-    claim_sweep(out, planned.name, experiment)
+    experiment = experiment_of(wanted.cells)
+    claim_sweep(out, wanted.name, experiment)
     with posted(board, out):
-        results = _executed(planned.cells, out, jobs, board, checkpoint_every, on)
-    comparison = Comparison.of(planned.cells, results, experiment)
+        results = _executed(wanted.cells, out, jobs, board, checkpoint_every, on)
+    comparison = Comparison.of(wanted.cells, results, experiment)
     if comparison.records:
-        home = out / "sweeps" / planned.name
+        home = out / "sweeps" / wanted.name
         comparison.keep(home)
-        if sorted(path.name for path in home.parent.iterdir()) == [planned.name]:
+        if sorted(path.name for path in home.parent.iterdir()) == [wanted.name]:
             for name in ("summary.json", "report.html"):
                 write_text(out / name, (home / name).read_text())
         else:
@@ -258,7 +258,7 @@ def tune(
     ({'strength': 1.0}, 'val:stream')
     """
     cell = Cell(as_method(method), as_stream(stream), as_net(net), as_protocol(protocol), seed, device, reseed=False)
-    cells = trials(cell, grid)
+    cells = trial_cells(cell, grid)
     found = run_cells(cells, None if out is None else Path(out), jobs, watch)
     return Tuned(choose(grid, found.outcomes(cells)), cell)
 

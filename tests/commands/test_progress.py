@@ -14,7 +14,7 @@ def test_the_time_of_a_study_has_that_of_its_trials(capsys):
     cell = hf.Cell(hf.method("finetune"), stream, hf.net("mlp"), protocol, seed=0)
     record = cell.run()
     spent = {**record.resources, "train_seconds": [60.0, 60.0], "eval_seconds": 60.0, "trials": {"seconds": 420.0}}
-    tuned_before = replace(cell, trials={"seconds": 420.0})
+    tuned_before = replace(cell, choice_cost={"seconds": 420.0})
     for each in (cell, tuned_before):
         with shown([each], quiet=False) as watch:
             watch(Event(0, outcome=replace(record, resources=spent)))

@@ -12,7 +12,7 @@ import pytest
 import holdfast as hf
 from holdfast import papers
 from holdfast.cli import main
-from holdfast.papers import study
+from holdfast.papers import common
 from holdfast.papers.apps import grid, table1
 from holdfast.papers.apps import table3 as apps3
 from holdfast.papers.apps import table4 as apps4
@@ -213,7 +213,7 @@ def test_a_stream_of_three_parts_has_a_panel_too(some_record):
 def test_what_needs_another_training_is_an_entry_of_its_own():
     entries = mnist.entries("smoke", "realistic")
     emulated = [entry for entry in entries if entry.emulated]
-    assert {entry.row for entry in emulated} == {"EWC"} and len(emulated) == len(study.SMOKE)
+    assert {entry.row for entry in emulated} == {"EWC"} and len(emulated) == len(common.SMOKE)
     (theirs,) = [entry for entry in emulated if entry.column == "D5-5a"]
     assert (theirs.protocol.optimiser, theirs.protocol.test_batch, theirs.net.init) == ("adam", 100, "tenth")
     assert theirs.protocol.reset_optimiser and theirs.method.strength == "1/lr"
@@ -225,7 +225,7 @@ def test_what_needs_another_training_is_an_entry_of_its_own():
 
 def test_importances_are_estimated_from_all_rows_of_d1():
     """As in the authors' code. With 200, EWC forgets: the network is nearly always right, so most gradients vanish."""
-    for models, row in product((study.MODELS, study.EMULATED), ("EWC", "wtIMM")):
+    for models, row in product((common.MODELS, common.EMULATED), ("EWC", "wtIMM")):
         assert models[row].settings["samples"] >= 60_000
 
 
@@ -234,7 +234,9 @@ def test_mnist_has_55000_rows_from_0_to_1_and_other_data_sets_all_of_theirs_from
     for data, rows, low in (("mnist", 55_000, 0.0), ("fashion-mnist", 60_000, -1.0)):
         if not _have(data):
             pytest.skip(f"{data} is not here")
-        tasks = study.entry(("", ""), "D9-1a", study.MODELS["fc"], "laptop", "application", {}, data=data).stream.tasks
+        tasks = common.entry(
+            ("", ""), "D9-1a", common.MODELS["fc"], "laptop", "application", {}, data=data
+        ).stream.tasks
         assert sum(len(task.train) for task in tasks) == rows
         for part in (tasks[0].train, tasks[1].test):
             x = part.x(slice(0, 50))
@@ -245,17 +247,19 @@ def test_laptop_has_004s_lengths_and_six_topologies():
     if not _have("mnist"):
         pytest.skip("MNIST is not here")
     entries = {(e.row, e.column): e for e in papers.find("still/table4").entries("laptop") if not e.emulated}
-    assert {column for row, column in entries if row == "fc"} == set(study.SLTS)
+    assert {column for row, column in entries if row == "fc"} == set(common.SLTS)
     assert (entries["fc", "D5-5a"].protocol.steps, entries["EWC", "D5-5a"].protocol.steps) == (1500, 2500)
     assert len(entries["fc", "D5-5a"].protocol.topologies()) == 6 and entries["fc", "D5-5a"].protocol.lr == (0.001,)
     thin = {(e.row, e.column): e for e in papers.find("still/table3").entries("laptop")}
     assert len(thin["fc", "D5-5a"].protocol.topologies()) == 9 and len(thin["EWC", "D5-5a"].protocol.topologies()) == 4
     full = papers.find("still/table4").entries("full")
-    assert len(full[0].protocol.topologies()) == 36 and {e.column for e in full if e.row == "D-conv"} == set(study.SLTS)
+    assert len(full[0].protocol.topologies()) == 36 and {e.column for e in full if e.row == "D-conv"} == set(
+        common.SLTS
+    )
 
 
 def test_prescient_evaluation_keeps_every_eps2_where_another_may_be_best():
-    rates = {(row, slt): "later_lr" in still3.thinned(row, slt) for row in mnist.ROWS for slt in study.SLTS}
+    rates = {(row, slt): "later_lr" in still3.thinned(row, slt) for row in mnist.ROWS for slt in common.SLTS}
     assert {row for (row, _), thin in rates.items() if thin} == {"fc", "D-fc", "LWTA"}
     assert not any(rates[row, "DP10-10"] for row in mnist.ROWS)
 

@@ -229,7 +229,7 @@ def test_given_and_tuned_values_are_different_cells(cell):
 
     given = cell(hf.method("ewc", strength=3.0))
     choice = Choice({"strength": 3.0}, (Trial({"strength": 3.0}, 0.5, seconds=7.0, flops=70.0),))
-    tuned, dearer = (replace(choice.applied(cell("ewc")), trials=cost) for cost in (choice.cost, {"runs": 2}))
+    tuned, dearer = (replace(choice.applied(cell("ewc")), choice_cost=cost) for cost in (choice.cost, {"runs": 2}))
     assert len({given.hash, tuned.hash, dearer.hash}) == 3
     assert cell(hf.method("ewc", strength=10.0)).hash == cell("ewc").hash  # the default, given or not
 

@@ -9,7 +9,7 @@ import torch
 
 import holdfast as hf
 from holdfast.sweeps import Failure
-from holdfast.sweeps.choice import Choice, Trial, choose, set_in, trials
+from holdfast.sweeps.choice import Choice, Trial, choose, set_in, trial_cells
 
 STREAM = {"tasks": 2, "examples": 60, "val": 0.2}
 
@@ -21,7 +21,7 @@ def cell(**changes) -> hf.Cell:
 
 def test_trials_are_scored_on_validation_rows_and_never_see_the_tests():
     mine = cell()
-    tried = trials(mine, {"strength": [1.0, 5.0], "protocol.lr": [0.1, 0.01]})
+    tried = trial_cells(mine, {"strength": [1.0, 5.0], "protocol.lr": [0.1, 0.01]})
     assert [(c.method.strength, c.protocol.lr) for c in tried] == [(1.0, 0.1), (1.0, 0.01), (5.0, 0.1), (5.0, 0.01)]
     for seed in (0, 3):
         stream, plain = tried[0].stream.reseed(seed), mine.stream.reseed(seed)
@@ -107,4 +107,4 @@ def test_tune_keeps_its_trials_and_runs_the_best(tmp_path):
 )
 def test_grids_that_cannot_be_tried_are_bad_input(changes, grid, word):
     with pytest.raises(hf.BadInput, match=word):
-        trials(cell(**changes), grid)
+        trial_cells(cell(**changes), grid)

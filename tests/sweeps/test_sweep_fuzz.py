@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import holdfast as hf
-from holdfast.sweeps import plan, read_sweep
+from holdfast.sweeps import read_sweep, sweep_of
 
 TOML = """name = "x"
 seeds = [0, 1]
@@ -63,7 +63,7 @@ def understood(make):
 @QUICK
 @given(document=DOCUMENTS)
 def test_documents(document):
-    understood(lambda: plan(document))
+    understood(lambda: sweep_of(document))
 
 
 @QUICK

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import holdfast as hf
-from holdfast.sweeps import execute, executor, on_ray, read_sweep, workers
+from holdfast.sweeps import Event, execute, executor, on_ray, read_sweep, workers
 from holdfast.types import Record
 
 SETTINGS = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -113,7 +113,7 @@ def test_by_default_jobs_and_threads_make_up_the_cores(cell, monkeypatch, cores,
 
     def in_processes(work, waiting, jobs, lost):
         asked.append(jobs)
-        return executor._here(runs, waiting, lambda event: None)
+        return (Event(i, outcome=runs[i].perform(i, lambda event: None)) for i in waiting)
 
     cells = [cell("finetune", seed, threads=threads) for seed in range(9)]
     runs, _ = executor.begin(cells, None, None, lambda event: None)

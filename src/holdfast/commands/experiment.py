@@ -20,7 +20,7 @@ from holdfast.sweeps.cell import pick_device
 from holdfast.types import Stream
 
 T = TypeVar("T")
-PLACES = ("net", "stream", "protocol")  # a setting's owner is one of these or a method
+OWNERS = ("net", "stream", "protocol")  # a setting's owner is one of these or a method
 SEED = {"seed": BESIDES["seed"]}  # can be set for a stream, though it is no setting of its recipe
 Given = defaultdict[str, dict[str, str]]  # owner ('' where none was named) -> setting -> text
 
@@ -143,8 +143,8 @@ def _elsewhere(asked: Asked) -> dict[str, str]:
         ("stream", streams, asked.stream, StreamSpec),
         ("protocol", protocols, asked.protocol, Passing),
     )
-    classes = ((place, _class(shelf, word) or base) for place, shelf, word, base in owners)
-    found = {setting: place for place, cls in classes if cls is not None for setting in hints(cls)}
+    classes = ((owner, _class(shelf, word) or base) for owner, shelf, word, base in owners)
+    found = {setting: owner for owner, cls in classes if cls is not None for setting in hints(cls)}
     return {**dict.fromkeys(SEED, "stream"), **found}
 
 
@@ -172,12 +172,12 @@ def _place_settings(
         else:
             faults.append(f"unknown setting {name!r}: {who} has no settings")
     for owner in given:
-        if owner in ("", *PLACES, *found, *missing) or not given[owner]:
+        if owner in ("", *OWNERS, *found, *missing) or not given[owner]:
             continue
         if owner in methods.names():
             faults.append(f"--set {owner}.{next(iter(given[owner]))}: method {owner!r} is not run here")
         else:
-            faults.append(unknown("owner of a setting", owner, [*found, *PLACES]))
+            faults.append(unknown("owner of a setting", owner, [*found, *OWNERS]))
 
 
 def _execution(asked: Asked, faults: list[str]) -> Execution:

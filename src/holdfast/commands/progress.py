@@ -73,7 +73,7 @@ def _told(cell: Cell, event: Event) -> str:
         return f"failed {where}"
     spent = event.outcome.resources
     seconds = sum(spent["train_seconds"]) + spent["eval_seconds"]
-    if cell.trials is None:  # a study's trials are part of its run; those of settings chosen before it are not
+    if cell.choice_cost is None:  # a study's trials are part of its run; those of settings chosen before it are not
         seconds += spent.get("trials", {}).get("seconds", 0.0)
     time = "finished before" if event.before else words.in_seconds(seconds)
     return f"ACC {words.number(event.outcome.acc, 'acc')} {where} {time}"

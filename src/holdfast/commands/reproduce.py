@@ -22,13 +22,13 @@ from holdfast.commands.terminal import FAILED, complain, print_json, tell
 from holdfast.errors import BadInput, RunFailed
 from holdfast.report.reproduction import ARCHIVE, COLUMNS, Reproduction, rows
 from holdfast.settings import Count, make
-from holdfast.sweeps import Cell, Choice, check_all, choose, execute, trials, write_text
+from holdfast.sweeps import Cell, Choice, check_all, choose, execute, trial_cells, write_text
 from holdfast.sweeps.board import posted
 from holdfast.sweeps.store import TRIALS, dumps
 from holdfast.types import Record
 
 FILE = "reproduction.json"
-Place = tuple[str, str, bool]  # row, column, emulated
+Key = tuple[str, str, bool]  # row, column, emulated
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def reproduce_one(
         raise BadInput(*found)
     whole = recipe.entries(size.scale)
     asked = whole if words is None else _only(recipe, size.scale, whole, words)
-    tuned = {entry: trials(entry.cell(0), entry.grid) for entry in asked if entry.tunes}
+    tuned = {entry: trial_cells(entry.cell(0), entry.grid) for entry in asked if entry.tunes}
     home = Path(output.out or _default(recipe, asked))
     with alone(home):
         if output.fresh:
@@ -101,15 +101,15 @@ def reproduce_one(
             cell = replace(entry.cell(seed), title=entry.label)
             cells.setdefault(cell.name, cell)  # one run may stand in several places; it is called after the first
         comparison = _ran(list(cells.values()), size.jobs, home, output.quiet, [Path(source) for source in sources])
-        by_place = _by_place(entries, numbers, comparison)
+        by_key = _by_key(entries, numbers, comparison)
         reproduction = Reproduction(
             id=recipe.id,
             title=recipe.title,
             scale=size.scale,
-            cells=papers.judged(recipe, by_place, size.scale, asked, () if words is None else whole),
+            cells=papers.judged(recipe, by_key, size.scale, asked, () if words is None else whole),
             notes=[note for note in (recipe.said.get(size.scale, ""), *recipe.notes) if note],
             choices=[_told(entry) for entry in entries if entry.choice and entry.tunes],
-            figures=[asdict(figure) for figure in recipe.figures(by_place)] if recipe.figures else [],
+            figures=[asdict(figure) for figure in recipe.figures(by_key)] if recipe.figures else [],
             runs={name: cell.title or name for name, cell in cells.items()},
         )
         write_text(home / FILE, dumps(asdict(reproduction)))
@@ -168,9 +168,7 @@ def _given(scale: str, seeds: str | None, jobs: str | None) -> dict[str, str]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _choices(
-    tuned: Mapping[papers.Entry, list[Cell]], jobs: int | None, home: Path, quiet: bool
-) -> dict[Place, Choice]:
+def _choices(tuned: Mapping[papers.Entry, list[Cell]], jobs: int | None, home: Path, quiet: bool) -> dict[Key, Choice]:
     """What the grids of these entries choose, from their trials, which are kept in a folder of their own."""
     if not tuned:
         return {}
@@ -180,7 +178,7 @@ def _choices(
         tell(f"choosing settings on validation data: {sum(map(len, tuned.values()))} trials")
     cells = {cell.name: cell for mine in tuned.values() for cell in mine}
     comparison = _ran(list(cells.values()), jobs, home / TRIALS, quiet)
-    choices: dict[Place, Choice] = {}
+    choices: dict[Key, Choice] = {}
     for entry, mine in tuned.items():
         try:
             choices[entry.row, entry.column, entry.emulated] = choose(entry.grid, comparison.outcomes(mine))
@@ -197,14 +195,14 @@ def _told(entry: papers.Entry) -> dict[str, Any]:
     return {"place": entry.label, "chosen": dict(choice.settings), **choice.cost, "trials": tried}
 
 
-def _by_place(entries: list[papers.Entry], seeds: range, comparison: Comparison) -> dict[Place, list[Record]]:
+def _by_key(entries: list[papers.Entry], seeds: range, comparison: Comparison) -> dict[Key, list[Record]]:
     """Records by row, column and whether emulated; a place with a failed run has none."""
-    places = {}
+    found = {}
     for entry in entries:
         mine = [record for record in comparison.in_order([entry.cell(seed) for seed in seeds]) if record is not None]
         if len(mine) == len(seeds):
-            places[entry.row, entry.column, entry.emulated] = mine
-    return places
+            found[entry.row, entry.column, entry.emulated] = mine
+    return found
 
 
 def _row(item: papers.Item) -> dict[str, Any]:

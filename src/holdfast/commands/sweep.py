@@ -29,22 +29,22 @@ class Ways:
 def perform_sweep(file: str, given: Mapping[str, str | None], output: Output) -> int:
     """Everything from the file to the exit code; nothing is written unless all of it can be done."""
     faults: list[str] = []
-    planned, ways = None, Ways()
+    wanted, ways = None, Ways()
     with collected(faults):
-        planned = read_sweep(file)
+        wanted = read_sweep(file)
     with collected(faults):
         ways = make(Ways, {name: value for name, value in given.items() if value is not None}, "this sweep")
     faults += on_ray.faults(given["on"])
     if output.out is not None:
         faults += folder.faults(Path(output.out), fresh=False)
-    if faults or planned is None:
+    if faults or wanted is None:
         raise BadInput(*faults)
-    store = Path("runs") / planned.name if output.out is None else Path(output.out)
+    store = Path("runs") / wanted.name if output.out is None else Path(output.out)
     with alone(store):
         if output.fresh and (store / "sweeps").is_dir():  # anything else is refused below, and must be left as it is
-            for home in (store / "cells" / cell.name for cell in planned.cells):
+            for home in (store / "cells" / cell.name for cell in wanted.cells):
                 if home.is_dir() and not home.is_symlink():
                     shutil.rmtree(home)
-        with shown(planned.cells, output.quiet) as board:
-            comparison = run_in_store(planned, store, ways.jobs, board, ways.on, ways.checkpoint_every)
-    return said(comparison, store / "sweeps" / planned.name, output)
+        with shown(wanted.cells, output.quiet) as board:
+            comparison = run_in_store(wanted, store, ways.jobs, board, ways.on, ways.checkpoint_every)
+    return said(comparison, store / "sweeps" / wanted.name, output)

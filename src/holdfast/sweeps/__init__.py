@@ -2,12 +2,12 @@
 
 from holdfast.sweeps.asked import together
 from holdfast.sweeps.cell import Cell, NetLike, check_all, versions
-from holdfast.sweeps.choice import Choice, Grid, choose, trials
+from holdfast.sweeps.choice import Choice, Grid, choose, trial_cells
+from holdfast.sweeps.document import Sweep, gridded, sweep_of
 from holdfast.sweeps.events import Event, Failure, Watcher
 from holdfast.sweeps.executor import execute, read_failures
 from holdfast.sweeps.file import read_sweep
 from holdfast.sweeps.lock import locked
-from holdfast.sweeps.plan import Sweep, gridded, plan
 from holdfast.sweeps.store import (
     claim,
     claim_sweep,
@@ -21,6 +21,6 @@ from holdfast.sweeps.store import (
 
 __all__ = [
     "Cell", "Choice", "Event", "Failure", "Grid", "NetLike", "Sweep", "Watcher", "check_all", "choose", "claim",
-    "claim_sweep", "execute", "gridded", "locked", "plan", "read_cells", "read_experiment", "read_failures",
-    "read_record", "read_records", "read_sweep", "together", "trials", "versions", "write_record", "write_text",
+    "claim_sweep", "execute", "gridded", "locked", "read_cells", "read_experiment", "read_failures", "read_record",
+    "read_records", "read_sweep", "sweep_of", "together", "trial_cells", "versions", "write_record", "write_text",
 ]  # fmt: skip

@@ -48,7 +48,7 @@ class Cell:
     seed: int
     device: str = "auto"
     reseed: bool = True  # cut the stream with this cell's seed; otherwise it is taken as it is
-    trials: Mapping[str, float] | None = None  # what choosing its settings cost: runs, seconds, flops
+    choice_cost: Mapping[str, float] | None = None  # what choosing its settings cost: runs, seconds, flops
     threads: int = 1  # more than one orders sums differently, so that they count among the settings
     title: str | None = None  # what it is called while it runs, in place of what tells it from others; decides nothing
 
@@ -98,7 +98,8 @@ class Cell:
             for name, setting in provenance(thing).items()
             if setting["chosen_by"] not in FIXED
         }
-        spent = {name: cost for name, cost in (self.trials or {}).items() if name != "seconds"}  # which never repeat
+        cost = self.choice_cost or {}
+        spent = {name: number for name, number in cost.items() if name != "seconds"}  # which never repeat
         said = {"open_shape": open_shape, "chosen_by": chosen, "trials": spent}
         return {name: value for name, value in said.items() if value}
 
@@ -140,7 +141,7 @@ class Cell:
             if self.threads > 1:
                 chosen["run"] = {"threads": {"value": self.threads, "chosen_by": "given"}}
             net_words = {**describe(self.net), "parameters": session.learner.net.size}
-            return record_of(session, self.protocol, net_words, chosen, self.trials)
+            return record_of(session, self.protocol, net_words, chosen, self.choice_cost)
 
     def _method_settings(self) -> dict[str, Any]:
         """The method's fields, and whatever else its constructor put on it."""

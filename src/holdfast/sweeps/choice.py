@@ -20,7 +20,7 @@ from holdfast.sweeps.events import Failure
 from holdfast.types import Record
 
 CHOSEN_BY = "val:stream"
-PLACES = ("method", "protocol", "net")
+TUNABLE = ("method", "protocol", "net")
 
 Grid = Mapping[str, Sequence[Any]]  # setting -> values: a method's own by name, others as 'protocol.lr', 'net.hidden'
 
@@ -53,10 +53,10 @@ class Choice:
 
     def applied(self, cell: Cell) -> Cell:
         """The cell with the chosen settings, each noted as chosen by validation."""
-        return replace(set_in(cell, self.settings, CHOSEN_BY), trials=self.cost)
+        return replace(set_in(cell, self.settings, CHOSEN_BY), choice_cost=self.cost)
 
 
-def trials(cell: Cell, grid: Grid) -> list[Cell]:
+def trial_cells(cell: Cell, grid: Grid) -> list[Cell]:
     """One cell per point of the grid, scored on the validation part of the cell's stream."""
     if not grid or not all(grid.values()):
         raise BadInput("a grid needs at least one setting, and at least one value for each")
@@ -89,16 +89,16 @@ def points(grid: Grid) -> list[dict[str, Any]]:
 
 def set_in(cell: Cell, settings: Mapping[str, Any], chosen_by: str) -> Cell:
     """The cell with other settings of its method, protocol or net."""
-    parts: dict[str, dict[str, Any]] = {place: {} for place in PLACES}
+    parts: dict[str, dict[str, Any]] = {role: {} for role in TUNABLE}
     for name, value in settings.items():
-        place, dot, field = name.rpartition(".")
-        place = place if dot else "method"
-        if place not in parts:
+        role, dot, field = name.rpartition(".")
+        role = role if dot else "method"
+        if role not in parts:
             raise BadInput(f"a grid can set the method, protocol.* and net.*, not {name!r}")
-        parts[place][field] = value
+        parts[role][field] = value
     if parts["net"] and not isinstance(cell.net, NetSpec):
         raise BadInput("net.* can be set only for a network given by name")
-    used = {place: values for place, values in parts.items() if values}
+    used = {role: values for role, values in parts.items() if values}
     return replace(cell, **{p: changed(getattr(cell, p), values, chosen_by, f"the {p}") for p, values in used.items()})
 
 

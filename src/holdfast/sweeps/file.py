@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.errors import BadInput
-from holdfast.sweeps.plan import Sweep, plan
+from holdfast.sweeps.document import Sweep, sweep_of
 
 LARGEST_FILE = 2**20  # bytes
 
@@ -18,7 +18,7 @@ def read_sweep(path: str | Path) -> Sweep:
     path = Path(path)
     document = _document(path)
     try:
-        return plan(document, path.stem, path.parent)
+        return sweep_of(document, path.stem, path.parent)
     except BadInput as error:
         raise BadInput(*(f"{path}: {fault}" for fault in error.faults)) from error
 

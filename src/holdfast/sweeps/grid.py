@@ -1,4 +1,4 @@
-"""Grids: a table of settings, some of which are lists of values to try, becomes the points it describes."""
+"""Grids: a table of settings, some of which are lists of values to try, becomes the ingredients it describes."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Point:
+class Ingredient:
     """One method, stream, net or protocol, by its name or as it is, with a single value for each setting given."""
 
-    place: str
+    role: str
     name: str
     thing: Any  # a class that takes the settings, or what is ready to use
     values: Mapping[str, Any]
@@ -44,7 +44,7 @@ class Point:
 
     @property
     def kinds(self) -> dict[str, Any]:
-        return kinds_of(self.place, self.thing)
+        return kinds_of(self.role, self.thing)
 
     @property
     def ready(self) -> bool:
@@ -53,19 +53,19 @@ class Point:
 
     @property
     def owner(self) -> str:
-        return f"{self.place} {self.name!r}"
+        return f"{self.role} {self.name!r}"
 
     def value(self, setting: str) -> Any:
         """What this setting will be, also where it is left to its default."""
         if setting in self.values:
             return fit(self.kinds[setting], self.values[setting])
-        if self.place == "stream" and setting in BESIDES:
+        if self.role == "stream" and setting in BESIDES:
             return "digits" if setting == "data" else None  # its seed is the run's unless it is given
         return settings_of(self.thing)[setting] if self.ready else defaults(self.thing).get(setting)
 
     def made(self) -> Any:
         """The learner, net or protocol; a stream's recipe."""
-        besides = BESIDES if self.place == "stream" else {}
+        besides = BESIDES if self.role == "stream" else {}
         values = {name: value for name, value in self.values.items() if name not in besides}
         if not self.ready:
             return own.made(self.thing, values, self.owner)
@@ -77,50 +77,50 @@ class Point:
         return made
 
 
-def kinds_of(place: str, thing: Any) -> dict[str, Any]:
+def kinds_of(role: str, thing: Any) -> dict[str, Any]:
     """The settings of a class or of a thing, and their types; a stream's data set and seed are among them."""
     if isinstance(thing, Stream):
         return {"seed": BESIDES["seed"]}
     cls = thing if isinstance(thing, type) else type(thing)
     if not dataclasses.is_dataclass(cls) or not issubclass(cls, OURS):
         return {}
-    return {**(BESIDES if place == "stream" else {}), **hints(cls)}
+    return {**(BESIDES if role == "stream" else {}), **hints(cls)}
 
 
-def points(place: str, entry: Any, key: str, folder: Path, faults: list[str]) -> list[Point]:
-    """All points of one entry: a name, a table with a name, or a thing; adds to the faults."""
+def ingredients(role: str, entry: Any, key: str, folder: Path, faults: list[str]) -> list[Ingredient]:
+    """All ingredients of one entry: a name, a table with a name, or a thing; adds to the faults."""
     table = dict(entry) if isinstance(entry, Mapping) else {"name": entry}
-    if place == "method" and "name" not in table:
+    if role == "method" and "name" not in table:
         faults.append(f'{key}.name: a method must be named, e.g. name = "ewc"; see `holdfast list methods`')
         return []
-    names = table.pop("name", USUAL[place])
+    names = table.pop("name", USUAL[role])
     found = []
     for name in _values(names, lambda value: not isinstance(value, list)):
-        named = _find(place, name, f"{key}.name" if isinstance(entry, Mapping) else key, folder, faults)
+        named = _find(role, name, f"{key}.name" if isinstance(entry, Mapping) else key, folder, faults)
         if named is not None:
-            found += list(_spread(Point(place, *named, {}, key), table, faults))
+            found += list(_spread(Ingredient(role, *named, {}, key), table, faults))
     if not found and not faults:
         faults.append(f"{key}.name: is an empty list; give at least one value")
     return found
 
 
-def values_of(point: Point, setting: str, given: Any) -> list[Any]:
+def values_of(ingredient: Ingredient, setting: str, given: Any) -> list[Any]:
     """The values to try. A list is one value where the setting takes it as it stands, as net.hidden does."""
-    return _values(given, lambda value: fits(point.kinds.get(setting, Any), value))
+    return _values(given, lambda value: fits(ingredient.kinds.get(setting, Any), value))
 
 
-def wrong(point: Point, setting: str, value: Any, key: str) -> list[str]:
+def wrong(ingredient: Ingredient, setting: str, value: Any, key: str) -> list[str]:
     """Why a setting cannot have this value."""
-    if point.place == "stream" and setting in BESIDES and setting in point.kinds:
+    if ingredient.role == "stream" and setting in BESIDES and setting in ingredient.kinds:
         kind = "a data set's name" if setting == "data" else expected(BESIDES[setting])
         fine = fits(BESIDES[setting], value)
-        return [] if fine else [f"{key}: {setting} of {point.owner} must be {kind}, not {value!r}"]
-    if not point.kinds or isinstance(point.thing, Stream):
-        but = " but its seed" if point.kinds else ""
-        return [f"{key}: unknown setting {setting!r}: {point.owner} has no settings here{but}"]
-    cls = point.thing if isinstance(point.thing, type) else type(point.thing)
-    besides = BESIDES if point.place == "stream" else {}
-    return [f"{key}: {fault}" for fault in faults_in(cls, {setting: value}, point.owner, besides)]
+        return [] if fine else [f"{key}: {setting} of {ingredient.owner} must be {kind}, not {value!r}"]
+    if not ingredient.kinds or isinstance(ingredient.thing, Stream):
+        but = " but its seed" if ingredient.kinds else ""
+        return [f"{key}: unknown setting {setting!r}: {ingredient.owner} has no settings here{but}"]
+    cls = ingredient.thing if isinstance(ingredient.thing, type) else type(ingredient.thing)
+    besides = BESIDES if ingredient.role == "stream" else {}
+    return [f"{key}: {fault}" for fault in faults_in(cls, {setting: value}, ingredient.owner, besides)]
 
 
 def _values(given: Any, is_one: Callable[[Any], bool]) -> list[Any]:
@@ -129,48 +129,50 @@ def _values(given: Any, is_one: Callable[[Any], bool]) -> list[Any]:
     return given if isinstance(given, list) and not is_one(given) else [given]
 
 
-def _spread(point: Point, table: Mapping[str, Any], faults: list[str]) -> Iterator[Point]:
+def _spread(ingredient: Ingredient, table: Mapping[str, Any], faults: list[str]) -> Iterator[Ingredient]:
     axes: dict[str, list[Any]] = {}
     before = len(faults)
     for setting, given in table.items():
-        key = f"{point.key}.{setting}"
-        axes[setting] = values_of(point, setting, given)
+        key = f"{ingredient.key}.{setting}"
+        axes[setting] = values_of(ingredient, setting, given)
         if not axes[setting]:
             faults.append(f"{key}: is an empty list; give at least one value")
-        faults += [fault for value in axes[setting] for fault in wrong(point, setting, value, key)]
-    needed = [] if point.ready else own.needed(point.thing)
-    faults += [f"{point.key}.{name}: {point.owner} needs a value for it" for name in needed if name not in table]
+        faults += [fault for value in axes[setting] for fault in wrong(ingredient, setting, value, key)]
+    needed = [] if ingredient.ready else own.needed(ingredient.thing)
+    faults += [
+        f"{ingredient.key}.{name}: {ingredient.owner} needs a value for it" for name in needed if name not in table
+    ]
     if len(faults) > before:
         return
     if math.prod(map(len, axes.values())) > LARGEST:
         faults.append(
-            f"{point.key}: its grid has {math.prod(map(len, axes.values()))} points, at most {LARGEST} can be"
+            f"{ingredient.key}: its grid has {math.prod(map(len, axes.values()))} points, at most {LARGEST} can be"
         )
         return
     for values in itertools.product(*axes.values()):
-        yield replace(point, values=dict(zip(axes, values, strict=True)))
+        yield replace(ingredient, values=dict(zip(axes, values, strict=True)))
 
 
-def _find(place: str, name: Any, key: str, folder: Path, faults: list[str]) -> tuple[str, Any] | None:
+def _find(role: str, name: Any, key: str, folder: Path, faults: list[str]) -> tuple[str, Any] | None:
     """The name of a thing, and the thing or its class."""
     if isinstance(name, str):
         try:
             word = str(folder / Path(name).expanduser()) if own.is_own(name) else name
-            return (name, own.net(word)) if place == "net" and own.is_own(name) else own.find(SHELVES[place], word)
+            return (name, own.net(word)) if role == "net" and own.is_own(name) else own.find(SHELVES[role], word)
         except BadInput as error:
             faults += [f"{key}: {fault}" for fault in error.faults]
             return None
-    if place == "net" and (isinstance(name, NetSpec) or callable(name)):
+    if role == "net" and (isinstance(name, NetSpec) or callable(name)):
         return str(getattr(name, "name", None) or getattr(name, "__name__", type(name).__name__.lower())), name
-    if place == "stream" and isinstance(name, Stream):
+    if role == "stream" and isinstance(name, Stream):
         return name.name, name
     try:
         if isinstance(name, type):
-            return name.__name__, own.whole(SHELVES[place], name, name.__name__)
-        if isinstance(name, SHELVES[place].base):
-            return name_of(name), own.fitting(name, f"{place} {name_of(name)!r}")
+            return name.__name__, own.whole(SHELVES[role], name, name.__name__)
+        if isinstance(name, SHELVES[role].base):
+            return name_of(name), own.fitting(name, f"{role} {name_of(name)!r}")
     except BadInput as error:
         faults += [f"{key}: {fault}" for fault in error.faults]
         return None
-    faults.append(f"{key}: must be the name of a {place}, not {name!r}; see `holdfast list {place}s`")
+    faults.append(f"{key}: must be the name of a {role}, not {name!r}; see `holdfast list {role}s`")
     return None

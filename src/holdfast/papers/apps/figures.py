@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import holdfast as hf
-from holdfast.papers import study
+from holdfast.papers import common
 from holdfast.papers.apps import grid, table3, table4
 from holdfast.papers.base import Entry, Figure, Found, Recipe, Scale, published
 
@@ -27,8 +27,8 @@ class Shown:
 
 
 SHOWN = {
-    "figure2": Shown(((study.PERMUTED, "FC"),), ("waterfall",), "data sets", 30, (table3.PERMUTED,)),
-    "figure3": Shown(tuple((slt, "D-FC") for slt in study.FIVE), ("waterfall",), "tasks", 90),
+    "figure2": Shown(((common.PERMUTED, "FC"),), ("waterfall",), "data sets", 30, (table3.PERMUTED,)),
+    "figure3": Shown(tuple((slt, "D-FC") for slt in common.FIVE), ("waterfall",), "tasks", 90),
     "figure4": Shown(
         tuple((slt, "EWC") for slt in ("D9-1c", "D9-1a", "D9-1b")), ("course",), "tasks", 120, (STANDS_IN,)
     ),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import holdfast as hf
-from holdfast.papers import study
+from holdfast.papers import common
 from holdfast.papers.base import ABSENT, Entry, Found, Place, Scale
 
 DATA = {
@@ -34,7 +34,7 @@ NEEDS: dict[Scale, tuple[str, ...]] = {
     "full": ("cifar-10", "fashion-mnist", "mnist", "svhn"),
 }
 FEW: dict[str, dict[str, tuple[str, ...]]] = {
-    "CONV": {"MNIST": study.NINE, "FashionMNIST": ()},
+    "CONV": {"MNIST": common.NINE, "FashionMNIST": ()},
     "D-CONV": {"MNIST": (), "FashionMNIST": ()},
 }  # at laptop
 SAID: dict[Scale, str] = {
@@ -56,7 +56,7 @@ CHOSEN = (
 )
 
 
-def training(model: study.Model, scale: Scale) -> dict[str, Any]:
+def training(model: common.Model, scale: Scale) -> dict[str, Any]:
     if scale == "full":
         return {}
     rates = (0.01, 0.001) if model.method == "imm" else (0.001,)
@@ -75,14 +75,14 @@ def entries(scale: Scale, wanted: Iterable[tuple[str, str, str]], *, shared: boo
             continue
         name = MODELS.get(column, column)
         place, source = (f"{data}, {slt}", column), DATA[data]
-        variants = [(study.MODELS[name], False)]
-        if name in study.EMULATED or slt == study.PERMUTED:
-            variants.append((study.EMULATED.get(name, study.MODELS[name]), True))
+        variants = [(common.MODELS[name], False)]
+        if name in common.EMULATED or slt == common.PERMUTED:
+            variants.append((common.EMULATED.get(name, common.MODELS[name]), True))
         for model, emulated in variants:
-            settings, permute = training(model, scale), not (emulated and slt == study.PERMUTED)
+            settings, permute = training(model, scale), not (emulated and slt == common.PERMUTED)
             protocol = "realistic" if shared and permute and (scale, data) == ("laptop", "MNIST") else "application"
             made.append(
-                study.entry(
+                common.entry(
                     place, slt, model, scale, protocol, settings, data=source, emulated=emulated, permute=permute
                 )
             )
@@ -105,7 +105,7 @@ def _stands_in(scale: Scale, data: str) -> bool:
 
 def tasks(scale: Scale, data: str, column: str) -> tuple[str, ...]:
     """Of a model at a scale."""
-    return FEW[column].get(data, ()) if scale == "laptop" and column in FEW else study.SLTS
+    return FEW[column].get(data, ()) if scale == "laptop" and column in FEW else common.SLTS
 
 
 def why_not(scale: Scale, here: Sequence[str], data: str, slts: Iterable[str], column: str) -> str:
@@ -121,7 +121,7 @@ def missing(scale: Scale, places: Iterable[Place], data_in_row: bool = True) -> 
     for row, column in places:
         data, slt = (row if data_in_row else column).split(", ")
         model = column if data_in_row else IMM
-        if why := why_not(scale, here, data, study.TYPES[slt], model):
+        if why := why_not(scale, here, data, common.TYPES[slt], model):
             found[row, column] = why
     return found
 
@@ -134,7 +134,7 @@ def of_row(row: str, column: str) -> str:
 def behind(row: str, column: str) -> list[Place]:
     """The runs of a cell: those of every task of its type."""
     data, slt = row.split(", ")
-    return [(f"{data}, {each}", column) for each in study.TYPES[slt]]
+    return [(f"{data}, {each}", column) for each in common.TYPES[slt]]
 
 
 def records(found: Found, row: str, column: str, emulated: bool) -> list[Sequence[hf.Record]]:
@@ -148,7 +148,7 @@ def records(found: Found, row: str, column: str, emulated: bool) -> list[Sequenc
     return per_task
 
 
-def lowest(per_task: Sequence[Sequence[hf.Record]], reading: study.Reading) -> list[float] | None:
+def lowest(per_task: Sequence[Sequence[hf.Record]], reading: common.Reading) -> list[float] | None:
     """Per seed, the lowest over the tasks: forgetting in any of them is forgetting."""
     values = [[reading(record) for record in each] for each in per_task]
     return [min(seed) for seed in zip(*values, strict=True)] if values else None

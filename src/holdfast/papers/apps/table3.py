@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import holdfast as hf
-from holdfast.papers import study
+from holdfast.papers import common
 from holdfast.papers.apps import grid
 from holdfast.papers.base import Entry, Found, Recipe, Scale, published
 
@@ -53,13 +53,13 @@ def recipe() -> Recipe:
 
 def entries(scale: Scale, *, shared: bool = True) -> list[Entry]:
     """`shared`: with the runs of still/table4, which have no baseline."""
-    slts = study.SMOKE if scale == "smoke" else study.SLTS
+    slts = common.SMOKE if scale == "smoke" else common.SLTS
     wanted = ((d, slt, m) for d in grid.DATA for slt in slts for m in grid.MODELS)
     return grid.entries(scale, wanted, shared=shared)
 
 
 def _threshold(row: str) -> float:
-    return study.threshold(row.split(", ")[1])
+    return common.threshold(row.split(", ")[1])
 
 
 def _measured(found: Found, row: str, column: str, metric: str, emulated: bool) -> list[float] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import holdfast as hf
-from holdfast.papers import study
+from holdfast.papers import common
 from holdfast.papers.apps import grid
 from holdfast.papers.base import Entry, Figure, Found, Place, Recipe, Scale, published
 
@@ -35,7 +35,7 @@ def recipe() -> Recipe:
         {"smoke": 0.2, "laptop": 480, "full": 6000},
         entries,
         measured,
-        (*({**c, "threshold": study.threshold(c["column"].split(", ")[1])} for c in cells), *extra),
+        (*({**c, "threshold": common.threshold(c["column"].split(", ")[1])} for c in cells), *extra),
         seeds={"smoke": 1, "laptop": 3, "full": 3},
         said=grid.SAID,
         notes=NOTES,
@@ -47,7 +47,7 @@ def recipe() -> Recipe:
 
 
 def entries(scale: Scale) -> list[Entry]:
-    slts = (*study.FIVE[:1], *study.NINE[:1]) if scale == "smoke" else (*study.FIVE, *study.NINE)
+    slts = (*common.FIVE[:1], *common.NINE[:1]) if scale == "smoke" else (*common.FIVE, *common.NINE)
     return grid.entries(scale, ((d, slt, grid.IMM) for d in grid.DATA for slt in slts))
 
 
@@ -86,7 +86,7 @@ def _figures(found: Found) -> list[Figure]:
     made = []
     for emulated in (False, True):
         for data in grid.DATA:
-            mine = [(slt, found.get((f"{data}, {slt}", grid.IMM, emulated))) for slt in study.SLTS]
+            mine = [(slt, found.get((f"{data}, {slt}", grid.IMM, emulated))) for slt in common.SLTS]
             panels = [hf.panels.panel(slt, records, "epoch") for slt, records in mine if records]
             if panels:
                 title = f"{data}: accuracy on D1 ∪ D2 over α{said(emulated)}"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import partial
 
 import holdfast as hf
-from holdfast.papers import study
+from holdfast.papers import common
 from holdfast.papers.base import Entry, Figure, Found, Recipe, Scale, published
 from holdfast.papers.still import mnist, table4
 
 SHOWN = {
-    "figure2": ("EWC", study.NINE),
-    "figure3": ("EWC", study.FIVE),
-    "figure4": ("D-fc", study.NINE),
-    "figure5": ("D-fc", study.FIVE),
+    "figure2": ("EWC", common.NINE),
+    "figure3": ("EWC", common.FIVE),
+    "figure4": ("D-fc", common.NINE),
+    "figure5": ("D-fc", common.FIVE),
 }
 
 
@@ -54,7 +54,7 @@ def _entries(scale: Scale, row: str, slts: tuple[str, ...]) -> list[Entry]:
 
 def _figures(found: Found, title: str, row: str, slts: tuple[str, ...]) -> list[Figure]:
     made = []
-    theirs = (row, True) if row in study.EMULATED else ("fc", False)
+    theirs = (row, True) if row in common.EMULATED else ("fc", False)
     for (name, emulated), said in (((row, False), ""), (theirs, ", authors’ way")):
         stopping = table4.theirs_stopped if said else None
         panels = [

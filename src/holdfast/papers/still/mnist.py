@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from holdfast.papers import study
+from holdfast.papers import common
 from holdfast.papers.base import Entry, Place, Scale
 
 ROWS = ("EWC", "fc", "D-fc", "conv", "D-conv", "LWTA")
-FEW = {"conv": ("D5-5a", "D9-1a", study.PERMUTED), "D-conv": ()}  # at laptop: a step takes as long as ten of fc's
+FEW = {"conv": ("D5-5a", "D9-1a", common.PERMUTED), "D-conv": ()}  # at laptop: a step takes as long as ten of fc's
 SIX = "6 topologies: 2 or 3 hidden layers of 200, 400 or 800"
 CHOSEN = (
     "Models and ε₂ are chosen on test rows, as the paper has it, which the card holds against every run; 55,000 rows "
@@ -48,7 +48,7 @@ def said(grid: str = SIX) -> dict[Scale, str]:
     }
 
 
-def training(model: study.Model, scale: Scale) -> dict[str, Any]:
+def training(model: common.Model, scale: Scale) -> dict[str, Any]:
     return {
         "lr": (0.01, 0.001) if scale == "full" else (0.001,),
         "mix_sizes": scale == "full",
@@ -56,7 +56,7 @@ def training(model: study.Model, scale: Scale) -> dict[str, Any]:
     }
 
 
-def unchanged(row: str, slt: str) -> study.Settings:
+def unchanged(row: str, slt: str) -> common.Settings:
     return {}
 
 
@@ -64,17 +64,17 @@ def entries(
     scale: Scale,
     protocol: str,
     rows: tuple[str, ...] = ROWS,
-    slts: tuple[str, ...] = study.SLTS,
-    changes: Callable[[str, str], study.Settings] = unchanged,
+    slts: tuple[str, ...] = common.SLTS,
+    changes: Callable[[str, str], common.Settings] = unchanged,
 ) -> list[Entry]:
     """The correct runs, and EWC's as the authors ran it. `changes`: what is different for a row and a task."""
     made = []
     for row in rows:
         for slt in (slt for slt in slts if (row, slt) not in missing(scale)):
-            models = [(study.MODELS[row], False), *([(study.EMULATED[row], True)] if row in study.EMULATED else [])]
+            models = [(common.MODELS[row], False), *([(common.EMULATED[row], True)] if row in common.EMULATED else [])]
             for model, emulated in models:
                 settings = {**training(model, scale), **changes(row, slt)}
-                made.append(study.entry((row, slt), slt, model, scale, protocol, settings, emulated=emulated))
+                made.append(common.entry((row, slt), slt, model, scale, protocol, settings, emulated=emulated))
     return made
 
 
@@ -82,7 +82,7 @@ def missing(scale: Scale) -> Mapping[Place, str]:
     """Why a cell has no runs."""
     if scale == "full":
         return {}
-    run: dict[str, tuple[str, ...]] = dict.fromkeys(ROWS, study.SMOKE)
+    run: dict[str, tuple[str, ...]] = dict.fromkeys(ROWS, common.SMOKE)
     if scale == "laptop":
-        run = dict.fromkeys(ROWS, study.SLTS) | FEW
-    return {(row, slt): f"not run at {scale}" for row in ROWS for slt in study.SLTS if slt not in run[row]}
+        run = dict.fromkeys(ROWS, common.SLTS) | FEW
+    return {(row, slt): f"not run at {scale}" for row in ROWS for slt in common.SLTS if slt not in run[row]}

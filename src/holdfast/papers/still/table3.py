@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import holdfast as hf
-from holdfast.papers import study
+from holdfast.papers import common
 from holdfast.papers.base import Entry, Found, Recipe, Scale, published
 from holdfast.papers.still import mnist
 
@@ -26,7 +26,7 @@ def recipe() -> Recipe:
         {"smoke": 0.5, "laptop": 300, "full": 60000},
         _entries,
         measured,
-        tuple({**cell, "threshold": study.threshold(cell["column"])} for cell in cells),
+        tuple({**cell, "threshold": common.threshold(cell["column"])} for cell in cells),
         seeds={"smoke": 1, "laptop": 1, "full": 1},
         said=mnist.said(GRID),
         notes=(
@@ -42,9 +42,9 @@ def _entries(scale: Scale) -> list[Entry]:
     return mnist.entries(scale, "prescient", changes=thinned if scale == "laptop" else mnist.unchanged)
 
 
-def thinned(row: str, slt: str) -> study.Settings:
+def thinned(row: str, slt: str) -> common.Settings:
     """What differs from the grid of Table 4."""
-    return {k: v for k, v in THINNED.get(row, {}).items() if not (k == "later_lr" and slt == study.PERMUTED)}
+    return {k: v for k, v in THINNED.get(row, {}).items() if not (k == "later_lr" and slt == common.PERMUTED)}
 
 
 def measured(found: Found, row: str, column: str, metric: str, emulated: bool) -> list[float] | None:
@@ -54,7 +54,7 @@ def measured(found: Found, row: str, column: str, metric: str, emulated: bool) -
         return None
     if not emulated:
         return [hf.study.prescient(record) for record in records]
-    on = 0 if column == study.PERMUTED else None
+    on = 0 if column == common.PERMUTED else None
     return [0.999 * hf.study.prescient(record, on) for record in records]
 
 

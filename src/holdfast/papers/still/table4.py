@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import holdfast as hf
-from holdfast.papers import study
+from holdfast.papers import common
 from holdfast.papers.base import Entry, Found, Recipe, Scale, published
 from holdfast.papers.still import mnist
 from holdfast.papers.still.table3 import theirs
@@ -21,7 +21,7 @@ THRESHOLD = 0.999  # of the authors' reading; the paper has 0.99
 def recipe() -> Recipe:
     title, cells = published("still", "table4")
     lost = [
-        {"row": r, "column": study.PERMUTED, "metric": m, "published": None}
+        {"row": r, "column": common.PERMUTED, "metric": m, "published": None}
         for r in mnist.ROWS
         for m in (BEFORE, AFTER)
     ]
@@ -32,7 +32,7 @@ def recipe() -> Recipe:
         {"smoke": 0.5, "laptop": 200, "full": 9000},
         _entries,
         measured,
-        (*({**cell, "threshold": study.threshold(cell["column"])} for cell in cells), *lost),
+        (*({**cell, "threshold": common.threshold(cell["column"])} for cell in cells), *lost),
         seeds={"smoke": 1, "laptop": 1, "full": 1},
         said=mnist.said(),
         notes=(
@@ -62,8 +62,8 @@ def measured(found: Found, row: str, column: str, metric: str, emulated: bool) -
     if metric in (BEFORE, AFTER):  # of the run's own choice and stop; the authors' reading has others
         return None if emulated else [float(record.R[(BEFORE, AFTER).index(metric), 0]) for record in records]
     if not emulated:
-        return [study.at_stop(record) for record in records]
-    on = 0 if column == study.PERMUTED else None
+        return [common.at_stop(record) for record in records]
+    on = 0 if column == common.PERMUTED else None
     return [hf.study.realistic(record, THRESHOLD, "union", on) for record in records]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.settings import settings_of
-from holdfast.sweeps import gridded, plan, read_sweep
+from holdfast.sweeps import gridded, read_sweep, sweep_of
 
 OWN = """
 from dataclasses import dataclass
@@ -170,7 +170,7 @@ def test_what_was_given_is_remembered_as_given(sweep):
 def test_own_networks(sweep):
     found = sweep('method = "finetune"\nnet = ["mine.py:Wide", "mine.py:narrow", "mlp"]').cells
     assert [type(c.net).__name__ for c in found] == ["type", "function", "MLP"]
-    again = plan({"method": "finetune", "net": [found[0].net, found[1].net, hf.net("mlp")]}).cells
+    again = sweep_of({"method": "finetune", "net": [found[0].net, found[1].net, hf.net("mlp")]}).cells
     assert [c.name for c in again] == [c.name for c in found]
 
 
@@ -283,7 +283,7 @@ def test_grids_from_python():
         {**given, "protocol": [hf.protocol("online", batch=5)]},
         {"strength": [1, 2], "ewc.samples": range(3, 5), "net.hidden": [(8,), (4, 4)], "protocol.lr": [0.3]},
     )
-    cells = plan({**entries, "seeds": [4]}).cells
+    cells = sweep_of({**entries, "seeds": [4]}).cells
     assert [(type(c.method).__name__, settings_of(c.method).get("samples"), *described(c)[1:]) for c in cells] == [
         *(("EWC", n, k, "class", h, 0.3, 4) for k in (1.0, 2.0) for n in (3, 4) for h in [(8,), (4, 4)]),
         *(("Finetune", None, None, "class", h, 0.3, 4) for h in [(8,), (4, 4)]),
