@@ -13,17 +13,6 @@ def report(
     out: Annotated[str | None, Option(metavar="FILE", help="Where to write it.  [default: DIR/report.html]")] = None,
 ) -> None:
     """Write the HTML report of the output folder DIR anew, from its records."""
-    from holdfast.api import Comparison
-    from holdfast.commands.folder import unwritable
-    from holdfast.commands.reproduce import kept
-    from holdfast.errors import BadInput
+    from holdfast.commands.report import write_report
 
-    target = Path(folder) / "report.html" if out is None else Path(out)
-    if target.is_dir():
-        raise BadInput(f"{target} is a folder; --out needs the name of a file")
-    comparison = Comparison.read(folder)
-    if faults := unwritable(target.parent):
-        raise BadInput(*faults)
-    reproduction = kept(Path(folder))
-    title = f"{reproduction.id}: {reproduction.title}" if reproduction else None
-    print(f"report: {comparison.report(target, title, reproduction).resolve()}")
+    write_report(Path(folder), Path(folder) / "report.html" if out is None else Path(out))
