@@ -5,9 +5,11 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 
-from holdfast.engine import Adam, Momentum, Net, optimiser
-from holdfast.engine.optim import _grown
+from holdfast.engine import Adam, Growing, Momentum, Net, optimiser
+from holdfast.engine.optim import _beside
+from holdfast.engine.theta import Span
 
 CASES = [(name, decay) for name in ("sgd", "momentum", "adam", "adamw") for decay in (0.0, 0.02)]
 
@@ -95,29 +97,52 @@ def test_gradients_that_bypass_the_vector_are_an_error_and_not_a_standstill():
         sgd.step(net)
 
 
+class Vectors(Growing):
+    """A part named 7 has seven weights."""
+
+    def build(self, name):
+        return nn.Linear(int(name), 1, bias=False)
+
+    def forward(self, x):
+        raise NotImplementedError
+
+
+def pushed(descent, net, gradient=1.0):
+    """How far a step moves each entry where all have this gradient."""
+    before = net.theta.detach().clone()
+    net.grad.fill_(gradient)
+    descent.step(net)
+    return net.theta.detach() - before
+
+
 def test_adam_after_a_rollback_steps_every_entry_once():
     """Entries 0-20 were born at step 0, 20-30 at step 1; rolled back to 10, then grown to 30 again."""
     adam, lr = Adam(0.1), 0.1
-    for size in (20, 30, 10, 30):
-        theta = torch.zeros(size)
-        adam.descend(theta, torch.ones(size), None)
+    for sizes in ((10, 11), (10, 11, 9), (10,), (10, 21)):
+        net = Net(Vectors())
+        for size in sizes:
+            net.grow(str(size), seed=0)
         # with a constant gradient m̂ = v̂ = 1 whatever the age, so every entry moves by lr
-        torch.testing.assert_close(theta, torch.full((size,), -lr))
+        torch.testing.assert_close(pushed(adam, net), torch.full((sum(sizes),), -lr))
 
 
 def test_state_follows_the_weights_to_their_device():
     theta = torch.zeros(3, device="meta")
-    assert _grown(torch.zeros(3), theta).device == theta.device
-    assert _grown(torch.zeros(2), theta).device == theta.device
+    assert _beside(torch.zeros(3), [Span(theta, theta, None)]).device == theta.device
+    assert _beside(torch.zeros(3), []).device == torch.device("cpu")
 
 
 def test_momentum_is_cut_and_padded_with_the_weights():
-    momentum = Momentum(1.0, momentum=0.5)
-    momentum.descend(torch.zeros(2), torch.ones(2), None)
-    momentum.descend(torch.zeros(3), torch.ones(3), None)
+    momentum, net = Momentum(1.0, momentum=0.5), Net(Vectors())
+    net.grow("2", seed=0)
+    small = net.state()
+    pushed(momentum, net)
+    net.grow("1", seed=0)
+    pushed(momentum, net)
     assert momentum.v.tolist() == [1.5, 1.5, 1.0]
-    momentum.descend(torch.zeros(1), torch.zeros(1), None)
-    assert momentum.v.tolist() == [0.75]
+    net.load(small)
+    pushed(momentum, net, gradient=0.0)
+    assert momentum.v.tolist() == [0.75, 0.75]
 
 
 @pytest.mark.parametrize("module", ["mlp"], indirect=True)

@@ -6,8 +6,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from holdfast.engine import Net, optimiser
+from holdfast.engine import Growing, Net, optimiser
+from holdfast.engine.penalty import pull
+from holdfast.engine.state import read, save
 from holdfast.errors import BadInput
 from holdfast.nets._base import Dropout
 from holdfast.nets.lwta import Winners
@@ -329,3 +332,188 @@ def test_a_part_may_share_weights_with_the_trunk(growing):
     growing.module.parts["tied"] = tied
     growing._lay()
     assert torch.equal(growing.copy().theta, growing.theta)
+
+
+class Columns(Growing):
+    """Columns side by side, each with batch statistics; the last one answers, from what all others found."""
+
+    def build(self, name):
+        return nn.Sequential(nn.Flatten(), nn.Linear(64, 150), nn.BatchNorm1d(150), nn.Linear(150, 5))
+
+    def forward(self, x):
+        return sum(part(x) for part in self.parts.values())
+
+
+def columns(frozen: int) -> Net:
+    """So many frozen columns, and one that moves."""
+    net = Net(Columns())
+    for i in range(frozen):
+        net.grow(f"c{i}", seed=i)
+    net.freeze()
+    net.grow("last", seed=99)
+    return net
+
+
+class Touched(TorchDispatchMode):
+    """Counts the entries that operations write in place, or into a tensor given to them."""
+
+    entries = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        for word, value in zip(func._schema.arguments, args, strict=False):
+            if word.alias_info is not None and word.alias_info.is_write and isinstance(value, torch.Tensor):
+                self.entries += value.numel()
+        if isinstance(out := (kwargs or {}).get("out"), torch.Tensor):
+            self.entries += out.numel()
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("name", ["sgd", "momentum", "adam", "adamw"])
+def test_a_step_writes_as_many_entries_with_100_frozen_parts_as_with_one(name):
+    counts = []
+    for frozen in (1, 100):
+        net, descent = columns(frozen), optimiser(name, 0.01, decay=0.1, clip=1.0)
+        ones = torch.ones(net.size)
+        descent.step(net)
+        net.zero_grad()  # somebody may have had the vectors; from here on nobody does
+        with Touched() as touched:
+            net.zero_grad()
+            descent.step(net)
+            pull(net, ones, ones, 0.5)
+        counts.append(touched.entries)
+        assert net.frozen.sum() == frozen * (net.size // (frozen + 1))
+    assert counts[0] == counts[1] > 0
+
+
+def test_frozen_parameters_have_no_gradient_and_the_others_theirs(examples):
+    net = columns(2)
+    x, y = examples(8)
+    F.cross_entropy(net(x), y).backward()
+    assert not net.grad[net.frozen].any()
+    net.frozen = None
+    thawed = net.grad.clone()
+    net.zero_grad()
+    F.cross_entropy(net(x), y).backward()
+    last = net.size * 2 // 3
+    assert torch.equal(net.grad[last:], thawed[last:])
+    assert net.grad[:last].any()
+
+
+def test_what_is_written_into_the_whole_gradient_does_not_stay(examples):
+    """A penalty on θ, or a learner, may write to frozen entries; they are cleared like the rest."""
+    net = columns(2)
+    for write in (lambda: net.theta.sum().backward(), lambda: net.grad.fill_(1.0)):
+        write()
+        assert net.grad.all()
+        net.zero_grad()
+        assert not net.grad.any()
+
+
+def test_batch_statistics_of_a_frozen_part_do_not_move_in_training(examples):
+    net = columns(1)
+    held, moving = (net.module.parts[name][2] for name in ("c0", "last"))
+    before = held.running_mean.clone(), held.running_var.clone()
+    for step in range(5):
+        if step == 2:
+            net.module.train()  # as some do before every step
+        if step == 3:
+            with net.evaluating():
+                net(examples(8)[0])
+        train(net, "sgd", examples, 1)
+    assert torch.equal(held.running_mean, before[0]) and torch.equal(held.running_var, before[1])
+    assert held.num_batches_tracked == 0 and moving.num_batches_tracked == 5
+    twin = net.copy()
+    train(twin, "sgd", examples, 1)
+    assert twin.module.parts["c0"][2].num_batches_tracked == 0
+
+
+def test_freezing_all_holds_the_trunk_still_too(growing, examples):
+    growing.freeze()
+    growing.grow("new", seed=1)
+    train(growing, "sgd", examples, 3)
+    assert growing.module.trunk[2].num_batches_tracked == 0
+    assert growing.module.parts["new"][1].num_batches_tracked == 3
+
+
+def test_a_network_that_cannot_grow_is_held_still_and_set_free_by_its_state(examples):
+    net = Net(nn.Sequential(nn.Flatten(), nn.Linear(64, 6), nn.BatchNorm1d(6), nn.Linear(6, 5)))
+    free = net.state()
+    net.freeze()
+    net.collect(*examples(8))  # finds nothing to change
+    optimiser("sgd", 0.05, decay=0.01).step(net)
+    assert net.module[2].num_batches_tracked == 0 and torch.equal(net.theta, free["theta"])
+    again = net.fresh(0)
+    train(again, "sgd", examples, 2)
+    assert again.module[2].num_batches_tracked == 2 and not torch.equal(again.theta, net.theta)
+    net.load(free)
+    train(net, "sgd", examples, 2)
+    assert net.module[2].num_batches_tracked == 2 and torch.equal(net.theta, again.theta)
+
+
+def tensors(state) -> dict[int, int]:
+    """Bytes by storage."""
+    if isinstance(state, torch.Tensor):
+        return {state.untyped_storage().data_ptr(): state.untyped_storage().nbytes()}
+    inside = state.values() if isinstance(state, dict) else state if isinstance(state, list | tuple) else ()
+    return {place: size for item in inside for place, size in tensors(item).items()}
+
+
+@pytest.mark.parametrize("name", ["sgd", "momentum", "adam"])
+def test_one_more_state_holds_only_what_moves(name, examples):
+    sizes = []
+    for frozen in (1, 30):
+        net, descent = columns(frozen), optimiser(name, 0.01)
+        states = []
+        for step in range(2):
+            x, y = examples(8, seed=step)
+            net.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            descent.step(net)
+            states.append([net.state(), descent.state()])
+        first, second = map(tensors, states)
+        sizes.append(sum(size for place, size in second.items() if place not in first))
+    assert sizes[0] == sizes[1] >= 4 * (64 * 150)
+
+
+def test_a_state_is_of_its_moment_also_where_somebody_wrote_to_what_is_frozen(examples):
+    net = columns(3)
+    first = net.state()
+    with torch.no_grad():
+        net.module.parts["c1"][1].weight.data.fill_(-0.0)
+    second = net.state()
+    net.load(first)
+    assert torch.equal(net.theta, columns(3).theta)
+    net.load(second)
+    weight = net.module.parts["c1"][1].weight
+    assert not weight.any() and weight.signbit().all()
+    shared = tensors(first).keys() & tensors(second).keys()
+    assert len(shared) == 2 + 3 * 3  # of c0 and c2, and the three columns' statistics
+
+
+@pytest.mark.parametrize("name", ["sgd", "momentum", "adam"])
+def test_growth_freezing_saving_and_loading_go_on_bit_for_bit(name, examples, tmp_path):
+    def go(net, descent, steps):
+        for step in steps:
+            x, y = examples(8, seed=step)
+            net.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            descent.step(net)
+
+    net, descent = columns(2), optimiser(name, 0.05, decay=0.01)
+    go(net, descent, range(3))
+    net.freeze("last")
+    net.grow("more", seed=5)
+    net.frozen[-3:] = True  # a few entries of the part that moves
+    go(net, descent, range(3, 6))
+    save([net.state(), descent.state()], tmp_path / "state")
+    held = net.theta.detach().clone()
+    other, again = Net(Columns()), optimiser(name, 0.05, decay=0.01)
+    weights, momenta = read(tmp_path / "state")
+    other.load(weights)
+    again.load(momenta)
+    assert torch.equal(other.theta, held) and torch.equal(other.frozen, net.frozen)
+    for each, mine in ((net, descent), (other, again)):
+        go(each, mine, range(6, 9))
+    assert torch.equal(other.theta, net.theta) and not torch.equal(net.theta, held)
+    assert torch.equal(net.theta[net.frozen], held[net.frozen])
+    assert all(torch.equal(a, b) for a, b in zip(other.module.buffers(), net.module.buffers(), strict=True))

@@ -327,7 +327,7 @@ def test_independent_networks_go_down_their_own_cross_entropy(stream):
     kept = [{k: v.clone() for k, v in learner.net.module.parts[f"task{t}"].state_dict().items()} for t in range(2)]
     plain = started("finetune", stream, optimiser=Momentum)
     plain.net.set(torch.cat([p.flatten() for p in _weights(learner, 1)]))
-    plain.optimiser.v = learner.optimiser.v[-plain.net.size :].clone()
+    plain.optimiser.v, plain.optimiser.places = learner.optimiser.v[-plain.net.size :].clone(), {0: plain.net.size}
     batch = Batch(next_batch(stream.tasks[1]).x, next_batch(stream.tasks[1]).y, 1)
     plain.observe(batch)
     learner.observe(batch)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from holdfast.engine.state import Plain
-from holdfast.engine.theta import Net
+from holdfast.engine.theta import Net, Span
 
 OptimiserName = Literal["sgd", "momentum", "adam", "adamw"]
 ScheduleName = Literal["constant", "cosine", "step"]
 
 
 class Optimiser(Plain):
-    """One step on θ from net.grad. State persists over tasks until `reset`; frozen entries never move."""
+    """One step on θ from net.grad. State persists over tasks until `reset`; frozen entries never move, nor have any."""
 
     decoupled: ClassVar[bool] = False  # whether decay is taken off the weights in place of being added to the gradient
 
@@ -52,15 +53,26 @@ class Optimiser(Plain):
     def step(self, net: Net) -> None:
         if not net.collects():
             raise RuntimeError("the gradients are not in net.grad: call net.zero_grad(), not the module's zero_grad()")
-        g = net.grad if self.clip == 0 else _clipped(net.grad, net.frozen, self.clip)
-        if self.decay != 0 and not self.decoupled:
-            g = g + self.decay * net.theta
-        if net.frozen is not None:
-            g = torch.where(net.frozen, 0.0, g)  # masked_fill takes three times as long
-        self.descend(net.theta, g, net.frozen)
+        spans = net.moving
+        shrink = None if self.clip == 0 else _shrink(spans, self.clip)
+        self.follow(spans)
+        first = 0
+        for theta, g, frozen in spans:
+            if shrink is not None:
+                g = g * shrink
+            if self.decay != 0 and not self.decoupled:
+                g = g + self.decay * theta
+            if frozen is not None:
+                g = torch.where(frozen, 0.0, g)  # masked_fill takes three times as long
+            self.descend(theta, g, frozen, first)
+            first += len(theta)
+
+    def follow(self, spans: Sequence[Span]) -> None:
+        """Before each step: what is kept of each entry goes where the entry is now among those that move."""
 
     @abstractmethod
-    def descend(self, theta: Tensor, g: Tensor, frozen: Tensor | None) -> None: ...
+    def descend(self, theta: Tensor, g: Tensor, frozen: Tensor | None, first: int) -> None:
+        """One slice of θ; `first`: how many entries that move are before it."""
 
     @abstractmethod
     def reset(self) -> None: ...
@@ -69,7 +81,7 @@ class Optimiser(Plain):
 class SGD(Optimiser):
     """θ ← θ − ε g"""
 
-    def descend(self, theta: Tensor, g: Tensor, frozen: Tensor | None) -> None:
+    def descend(self, theta: Tensor, g: Tensor, frozen: Tensor | None, first: int) -> None:
         theta.add_(g, alpha=-self.rate)
 
     def reset(self) -> None:
@@ -79,56 +91,72 @@ class SGD(Optimiser):
 class Momentum(Optimiser):
     """v ← μ v + g;  θ ← θ − ε v"""
 
-    v: Tensor
+    v: Tensor  # (M,) of the entries that move
+    places: dict[int, int]  # where in θ they are: first entry -> behind the last
 
     def __init__(self, lr: float, decay: float = 0.0, momentum: float = 0.9) -> None:
         super().__init__(lr, decay)
         self.momentum = momentum
         self.reset()
 
-    def descend(self, theta: Tensor, g: Tensor, frozen: Tensor | None) -> None:
-        self.v = _grown(self.v, theta)
-        torch.add(g, self.v, alpha=self.momentum, out=self.v)  # one pass over (P,) instead of two
+    def follow(self, spans: Sequence[Span]) -> None:
+        places = {span.start: span.stop for span in spans}
+        if places != self.places:
+            self.v, self.places = _moved(self.v, _overlaps(self.places, places)), places
+        self.v = _beside(self.v, spans)
+
+    def descend(self, theta: Tensor, g: Tensor, frozen: Tensor | None, first: int) -> None:
+        v = self.v[first : first + len(theta)]
+        torch.add(g, v, alpha=self.momentum, out=v)  # one pass instead of two
         if frozen is not None:
-            self.v.masked_fill_(frozen, 0)
-        theta.add_(self.v, alpha=-self.rate)
+            v.masked_fill_(frozen, 0)
+        theta.add_(v, alpha=-self.rate)
 
     def reset(self) -> None:
-        self.v = torch.zeros(0)
+        self.v, self.places = torch.zeros(0), {}
 
 
 class Adam(Optimiser):
     """m ← β₁m + (1−β₁)g;  v ← β₂v + (1−β₂)g²;  θ ← θ − ε m̂ / (√v̂ + 1e-8), bias-corrected by each entry's age."""
 
-    m: Tensor
-    v: Tensor
+    m: Tensor  # (M,) of the entries that move
+    v: Tensor  # (M,)
+    places: dict[int, int]  # where in θ they are: first entry -> behind the last
     steps: int
-    births: list[tuple[int, int]]  # (first entry, step before its first)
+    births: list[tuple[int, int]]  # (first of the M, step before its first)
 
     def __init__(self, lr: float, decay: float = 0.0, betas: tuple[float, float] = (0.9, 0.999)) -> None:
         super().__init__(lr, decay)
         self.betas = betas
         self.reset()
 
-    def descend(self, theta: Tensor, g: Tensor, frozen: Tensor | None) -> None:
-        b1, b2 = self.betas
-        if len(self.m) > len(theta):  # a network was rolled back: its last entries are gone
-            self.births = [(start, born) for start, born in self.births if start < len(theta)]
-        if len(self.m) < len(theta):  # entries that a growing network added are younger than the rest
-            self.births.append((len(self.m), self.steps))
-        self.m = _grown(self.m, theta).lerp_(g, 1 - b1)
-        self.v = _grown(self.v, theta).mul_(b2).addcmul_(g, g, value=1 - b2)
-        if frozen is not None:
-            self.m.masked_fill_(frozen, 0)
+    def follow(self, spans: Sequence[Span]) -> None:
+        places = {span.start: span.stop for span in spans}
+        if places != self.places:
+            overlaps = _overlaps(self.places, places)
+            self.births = _reborn(self.births, overlaps, self.steps)
+            self.m, self.v = _moved(self.m, overlaps), _moved(self.v, overlaps)
+            self.places = places
+        self.m, self.v = _beside(self.m, spans), _beside(self.v, spans)
         self.steps += 1
-        stops = [start for start, _ in self.births[1:]] + [len(theta)]
+
+    def descend(self, theta: Tensor, g: Tensor, frozen: Tensor | None, first: int) -> None:
+        b1, b2 = self.betas
+        end = first + len(theta)
+        m = self.m[first:end].lerp_(g, 1 - b1)
+        v = self.v[first:end].mul_(b2).addcmul_(g, g, value=1 - b2)
+        if frozen is not None:
+            m.masked_fill_(frozen, 0)
+        stops = [start for start, _ in self.births[1:]] + [len(self.m)]
         for (start, born), stop in zip(self.births, stops, strict=True):
-            age = self.steps - born
-            denominator = self.v[start:stop].sqrt().div_((1 - b2**age) ** 0.5).add_(1e-8)
-            theta[start:stop].addcdiv_(self.m[start:stop], denominator, value=-self.rate / (1 - b1**age))
+            here = slice(max(start, first) - first, min(stop, end) - first)
+            if here.start < here.stop:
+                age = self.steps - born
+                denominator = v[here].sqrt().div_((1 - b2**age) ** 0.5).add_(1e-8)
+                theta[here].addcdiv_(m[here], denominator, value=-self.rate / (1 - b1**age))
 
     def reset(self) -> None:
-        self.m, self.v = torch.zeros(0), torch.zeros(0)
+        self.m, self.v, self.places = torch.zeros(0), torch.zeros(0), {}
         self.steps = 0
         self.births = []
 
@@ -138,11 +166,11 @@ class AdamW(Adam):
 
     decoupled = True
 
-    def descend(self, theta: Tensor, g: Tensor, frozen: Tensor | None) -> None:
+    def descend(self, theta: Tensor, g: Tensor, frozen: Tensor | None, first: int) -> None:
         if self.decay != 0:
             left = 1 - self.rate * self.decay
             theta.mul_(left if frozen is None else torch.where(frozen, 1.0, left))
-        super().descend(theta, g, frozen)
+        super().descend(theta, g, frozen, first)
 
 
 def optimiser(
@@ -167,16 +195,55 @@ def optimiser(
     return made
 
 
-def _clipped(g: Tensor, frozen: Tensor | None, largest: float) -> Tensor:
-    """g, made shorter where its norm is too large; frozen entries do not count. As clip_grad_norm_ does it."""
-    norm = torch.linalg.vector_norm(g if frozen is None else torch.where(frozen, 0.0, g))
-    return g * (largest / (norm + 1e-6)).clamp(max=1.0)
+def _shrink(spans: Sequence[Span], largest: float) -> Tensor:
+    """What to multiply the gradient with where its norm is too large; frozen entries do not count.
+
+    As clip_grad_norm_ does it, which takes the norm of the slices' norms.
+    """
+    norms = [torch.linalg.vector_norm(g if frozen is None else torch.where(frozen, 0.0, g)) for _, g, frozen in spans]
+    norm = norms[0] if len(norms) == 1 else torch.linalg.vector_norm(torch.stack(norms or [torch.zeros(())]))
+    return (largest / (norm + 1e-6)).clamp(max=1.0)
 
 
-def _grown(vector: Tensor, theta: Tensor) -> Tensor:
-    """The vector at θ's length and device: zeros for entries that are new, cut where θ was rolled back."""
-    if len(vector) == len(theta):
-        return vector.to(theta.device)
-    longer = torch.zeros_like(theta)
-    longer[: len(vector)] = vector[: len(theta)]
-    return longer
+Overlap = tuple[int | None, int]  # where entries were among those that moved, None where they are new; how many
+
+
+def _overlaps(old: dict[int, int], new: dict[int, int]) -> list[Overlap]:
+    """All entries of new slices of θ, in order: those that old slices have, too, and those that they have not."""
+    found: list[Overlap] = []
+    for start, stop in new.items():
+        first = 0  # of the old slice, among those that moved
+        for a, b in old.items():
+            if max(a, start) < min(b, stop):
+                found += [(None, a - start)] if a > start else []
+                found.append((first + max(start - a, 0), min(b, stop) - max(a, start)))
+                start = min(b, stop)
+            first += b - a
+        found += [(None, stop - start)] if start < stop else []
+    return found
+
+
+def _moved(vector: Tensor, overlaps: list[Overlap]) -> Tensor:
+    """The entries of a vector at their new places, and zeros for new ones."""
+    pieces = [vector.new_zeros(n) if first is None else vector[first : first + n] for first, n in overlaps]
+    return torch.cat(pieces) if pieces else vector.new_zeros(0)
+
+
+def _reborn(births: list[tuple[int, int]], overlaps: list[Overlap], now: int) -> list[tuple[int, int]]:
+    """Births at the entries' new places; entries that are new are born now."""
+    found: list[tuple[int, int]] = []
+    at = 0
+    for first, n in overlaps:
+        if first is None:
+            found.append((at, now))
+        else:
+            inside = [(max(start, first), born) for start, born in births if start < first + n]
+            begun = max((i for i, (start, _) in enumerate(inside) if start == first), default=0)
+            found += [(at + start - first, born) for start, born in inside[begun:]]
+        at += n
+    return [birth for i, birth in enumerate(found) if i == 0 or birth[1] != found[i - 1][1]]
+
+
+def _beside(vector: Tensor, spans: Sequence[Span]) -> Tensor:
+    """On the device of the weights."""
+    return vector.to(spans[0].theta.device) if spans else vector

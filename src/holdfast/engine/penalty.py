@@ -1,4 +1,4 @@
-"""Quadratic penalties on θ in two passes over the vector, however many anchors they hold."""
+"""Quadratic penalties on θ in two passes over what moves of it, however many anchors they hold."""
 
 from __future__ import annotations
 
@@ -20,4 +20,6 @@ def pull(net: Net, importance: Tensor, anchored: Tensor, strength: float) -> Non
     >>> net.grad  # F (θ − θ*)
     tensor([4.])
     """
-    net.grad.addcmul_(importance, net.theta, value=strength).sub_(anchored, alpha=strength)
+    for span in net.moving:
+        here = slice(span.start, span.stop)
+        span.grad.addcmul_(importance[here], span.theta, value=strength).sub_(anchored[here], alpha=strength)

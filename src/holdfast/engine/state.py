@@ -21,6 +21,10 @@ _STATE, _TENSORS, _SUMS = "state.json", "tensors.safetensors", "SHA256SUMS"
 _STATEFUL, _GENERATOR = "<stateful>", "<generator>"  # keys that no attribute of a learner has
 
 
+class Log(list[Any]):
+    """A list that grows at its end, as states go by; on disk, what was there is not written again."""
+
+
 class Stateful(ABC):
     """A thing whose whole state can be taken and put back: a network, an optimiser, a memory, a learner."""
 

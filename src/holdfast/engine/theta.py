@@ -7,7 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from itertools import accumulate, groupby
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary, WeakSet
 
 import torch
 from torch import Tensor, nn
@@ -20,9 +22,29 @@ from holdfast.engine.gradients import (
     summed_squares,
 )
 from holdfast.engine.layout import channels_last, convolutions, in_row, in_shape
-from holdfast.engine.state import State, Stateful
+from holdfast.engine.state import Log, State, Stateful
 from holdfast.errors import BadInput
 from holdfast.seeds import seeded
+
+GAP = 8192  # frozen entries between two that move, up to which they are passed over with a mask: faster than two slices
+
+
+class Span(NamedTuple):
+    """A slice of θ whose entries move, as views of θ and of its gradient."""
+
+    theta: Tensor  # (n,)
+    grad: Tensor  # (n,)
+    frozen: Tensor | None  # (n,) bool: those among them that do not; None where all do
+
+    @property
+    def start(self) -> int:
+        """Its first entry."""
+        return int(self.theta.storage_offset())
+
+    @property
+    def stop(self) -> int:
+        """Behind its last entry."""
+        return self.start + self.theta.numel()
 
 
 class Growing(nn.Module, ABC):
@@ -31,17 +53,26 @@ class Growing(nn.Module, ABC):
     def __init__(self) -> None:
         super().__init__()
         self.parts = nn.ModuleDict()
+        self.still: list[nn.Module] = []  # what is frozen: a fixed function, its batch statistics included
 
     @abstractmethod
     def build(self, name: str) -> nn.Module:
         """A new part for this name; the same name always gives the same shapes."""
+
+    def train(self, mode: bool = True) -> Growing:
+        """What is frozen stays in eval mode."""
+        super().train(mode)
+        for module in self.still:
+            module.eval()
+        return self
 
 
 class Net(Stateful):
     """Any `nn.Module` whose parameters are views of one flat vector `theta`, their gradients of one vector `grad`.
 
     A loss may mix `net(x)` and `net.theta`; one `backward()` collects both in `net.grad`. Weights of 2-d convolutions
-    lie in θ with their channels last, and images are given to them so (`layout.py`).
+    lie in θ with their channels last, and images are given to them so (`layout.py`). Parameters that are frozen have no
+    gradient, and a step passes over the rest alone (`moving`), however many they are.
 
     >>> net = Net(nn.Linear(2, 1))
     >>> (net(torch.ones(1, 2)).sum() + net.theta.sum()).backward()
@@ -49,34 +80,70 @@ class Net(Stateful):
     [2.0, 2.0, 2.0]
     """
 
-    theta: Tensor  # (P,) a leaf that requires grad
-    grad: Tensor  # (P,) the gradient of θ and, viewed, of every parameter
-
     def __init__(
         self, module: nn.Module, build: Callable[[], nn.Module] | None = None, device: torch.device | None = None
     ) -> None:
         """`device` matters only to a growing module that has no parameters yet."""
         self.module = module
-        self.build = build or partial(copy.deepcopy, module)  # makes another module of this kind
         self._laid: list[nn.Parameter] = []
-        self.frozen: Tensor | None = None  # (P,) bool: entries that never change
-        self.theta = torch.zeros(0, device=device)
+        self._frozen: Tensor | None = None
+        self._still: list[nn.Parameter] = []  # wholly frozen, and without a gradient since
+        self.build = build or partial(_thawed, module, self._still)  # makes another module of this kind
+        self._stopped = False  # whether a module that does not grow was put into eval mode, as all of it is frozen
+        self._theta = torch.zeros(0, device=device)
         self._lay()
 
     def __getstate__(self) -> dict[str, Any]:
         """For deepcopy and pickle: the buffers are laid out anew around the copied parameters."""
-        return {k: v for k, v in vars(self).items() if k not in ("theta", "grad", "_laying")} | {"device": self.device}
+        buffers = ("_theta", "_grad", "_moving")
+        return {k: v for k, v in vars(self).items() if k not in buffers} | {"device": self.device}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.theta = torch.zeros(0, device=state.pop("device"))
+        self._theta = torch.zeros(0, device=state.pop("device"))
         vars(self).update(state)
         self._lay()
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    @property
+    def theta(self) -> Tensor:
+        """(P,) all weights: a leaf that requires grad."""
+        _LENT.add(self)
+        return self._theta
+
+    @theta.setter
+    def theta(self, value: Tensor) -> None:
+        self._refuse_other(value, self._theta, "theta")
+
+    @property
+    def grad(self) -> Tensor:
+        """(P,) the gradient of θ and, viewed, of every parameter."""
+        _LENT.add(self)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor) -> None:
+        self._refuse_other(value, self._grad, "grad")
+
+    def _refuse_other(self, value: Tensor, mine: Tensor, name: str) -> None:
         """θ and its gradient are written to, never replaced: the module's parameters would stay with the old ones."""
-        if name in ("theta", "grad") and value is not vars(self).get(name) and not vars(self).get("_laying", True):
+        if value is not mine:
             raise AttributeError(f"net.{name} cannot be replaced; write into it: net.set(theta), net.grad.copy_(g)")
-        super().__setattr__(name, value)
+
+    @property
+    def frozen(self) -> Tensor | None:
+        """(P,) bool: entries that never change; None where all do."""
+        return self._frozen
+
+    @frozen.setter
+    def frozen(self, mask: Tensor | None) -> None:
+        self._frozen = mask
+        self._settle()
+
+    @property
+    def moving(self) -> tuple[Span, ...]:
+        """All entries that move, as few slices of θ."""
+        if self._frozen is not None and self._frozen._version != self._minded:  # somebody wrote to the mask
+            self._settle()
+        return self._moving
 
     def __call__(self, *args: Any) -> Tensor:
         if self._convolves:
@@ -86,30 +153,36 @@ class Net(Stateful):
     @property
     def size(self) -> int:
         """P."""
-        return self.theta.numel()
+        return self._theta.numel()
 
     @property
     def device(self) -> torch.device:
-        return self.theta.device
+        return self._theta.device
 
     def zero_grad(self) -> None:
-        self.grad.zero_()
+        """What is frozen has no gradient, unless somebody had the whole vector and wrote one there."""
+        if self in _LENT:
+            _LENT.discard(self)
+            self._grad.zero_()
+        else:
+            for span in self.moving:
+                span.grad.zero_()
 
     def collects(self) -> bool:
         """Whether a backward pass still ends in `grad`; `module.zero_grad()` cuts the parameters off from it."""
-        first = self._laid[0].grad if self._laid else self.grad
-        return first is not None and first.data_ptr() == self.grad.data_ptr()
+        first = self._laid[0].grad if self._laid else self._grad
+        return first is not None and first.data_ptr() == self._grad.data_ptr()
 
     def holds_weights(self) -> bool:
         """Whether the module's parameters are still those that were laid out, and views of θ."""
-        place = self.theta.untyped_storage().data_ptr()
+        place = self._theta.untyped_storage().data_ptr()
         inside = all(p.untyped_storage().data_ptr() == place for p in self._laid)
         return inside and {id(p) for p in self.module.parameters()} == {id(p) for p in self._laid}
 
     def set(self, theta: Tensor) -> None:
         """θ ← theta, in place."""
         with torch.no_grad():
-            self.theta.copy_(theta)
+            self._theta.copy_(theta)
 
     def unflatten(self, vector: Tensor) -> dict[str, Tensor]:
         """Views of a (P,) vector, one per parameter, in its shape; writing to them writes to the vector."""
@@ -127,7 +200,8 @@ class Net(Stateful):
             return chain_gradient(chain, x, y, allowed, [p.grad for p in self._laid])  # type: ignore[misc]
         self.zero_grad()
         loss = cross_entropy(self(x), y, allowed)
-        loss.backward()  # type: ignore[no-untyped-call]
+        if loss.requires_grad:  # or all is frozen
+            loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
     def gradients(self, x: Tensor, y: Tensor, allowed: Tensor | None = None) -> Tensor:
@@ -154,28 +228,30 @@ class Net(Stateful):
                 m.training = mode
 
     def freeze(self, part: str | None = None) -> None:
-        """Entries of θ that exist now (or those of one part) never change again."""
-        if self.frozen is None:
-            self.frozen = torch.zeros(self.size, dtype=torch.bool, device=self.device)
+        """Entries of θ that exist now (or those of one part) never change again, nor do their modules' buffers."""
+        frozen = self._frozen
+        if frozen is None:
+            frozen = torch.zeros(self.size, dtype=torch.bool, device=self.device)
         if part is None:
-            self.frozen.fill_(True)
+            frozen.fill_(True)
         else:
             inside = {id(p) for p in self._growing().parts[part].parameters()}
-            for p, view in zip(self._laid, self.unflatten(self.frozen).values(), strict=True):
+            for p, view in zip(self._laid, self.unflatten(frozen).values(), strict=True):
                 if id(p) in inside:
                     view.fill_(True)
+        if isinstance(self.module, Growing):
+            self._hold_still(self.module, list(self.module.parts) if part is None else [part], trunk=part is None)
+        self.frozen = frozen
 
     def grow(self, part: str, seed: int) -> None:
         """Add a named part; its weights go to the end of θ, and what was there keeps its place and its bits."""
-        module = self._growing()
-        with seeded(seed):
-            module.parts[part] = module.build(part).to(self.device)
+        self._add(part, seed)
         self._lay()
 
     def copy(self) -> Net:
         """A network of its own with the same weights."""
-        twin = Net(copy.deepcopy(self.module), self.build)
-        twin.frozen = None if self.frozen is None else self.frozen.clone()
+        twin = Net(_copied(self.module, self._still), self.build)
+        twin.frozen = None if self._frozen is None else self._frozen.clone()
         return twin
 
     def fresh(self, seed: int) -> Net:
@@ -185,32 +261,87 @@ class Net(Stateful):
         return Net(module.to(self.device), self.build)
 
     def state(self) -> dict[str, State]:
-        parts = list(self.module.parts) if isinstance(self.module, Growing) else []
-        buffers = {name: b.detach().clone() for name, b in self.module.named_buffers()}
-        frozen = None if self.frozen is None else self.frozen.clone()
-        return {"parts": parts, "theta": self.theta.detach().clone(), "buffers": buffers, "frozen": frozen}
+        """What is frozen is the same tensors in all states, so that one more holds only what moves."""
+        growing = self.module if isinstance(self.module, Growing) else None
+        names = {id(m): name for name, m in self.module.named_modules()}
+        still = {names[id(m)]: m for m in (growing.still if growing is not None else ())}
+        fixed = {name: {f"{name}.{b}": x for b, x in m.named_buffers()} for name, m in still.items()}
+        inside = {name for found in fixed.values() for name in found}
+        theta, share = self._theta.detach(), _Shared(self)
+        moving = [(s.start, s.stop, None if s.frozen is None else s.frozen.clone()) for s in self.moving]
+        return {
+            "parts": Log(() if growing is None else growing.parts),
+            "theta": torch.cat([s.theta for s in self.moving] or [theta[:0]]),
+            "moving": None if self._frozen is None else moving,
+            "kept": Log((start, share(str(start), theta[start:stop])) for start, stop in self._kept()),
+            "buffers": {name: b.detach().clone() for name, b in self.module.named_buffers() if name not in inside},
+            "still": Log((name, {b: share(b, x.detach()) for b, x in found.items()}) for name, found in fixed.items()),
+        }
 
     def load(self, state: dict[str, State]) -> None:
         if isinstance(self.module, Growing):
             self._regrow(state["parts"])
-        self.set(state["theta"])
+            for m in self.module.still:
+                m.train(self.module.training)
+            self.module.still = [self.module.get_submodule(name) for name, _ in state["still"]]
+        theta, frozen = self._theta.detach(), None
+        if state["moving"] is None:
+            theta.copy_(state["theta"])
+        else:
+            frozen = torch.ones(self.size, dtype=torch.bool, device=self.device)
+            pieces = state["theta"].split([stop - start for start, stop, _ in state["moving"]])
+            for (start, stop, mask), piece in zip(state["moving"], pieces, strict=True):
+                theta[start:stop].copy_(piece)
+                frozen[start:stop] = False if mask is None else mask.to(self.device)
+            for start, entries in state["kept"]:
+                theta[start : start + len(entries)].copy_(entries)
         buffers = dict(self.module.named_buffers())
-        for name, saved in state["buffers"].items():
+        fixed = {name: saved for _, found in state["still"] for name, saved in found.items()}
+        for name, saved in [*state["buffers"].items(), *fixed.items()]:
             buffers[name].copy_(saved)
-        self.frozen = None if state["frozen"] is None else state["frozen"].to(self.device).clone()
+        _SHARED[self] = {str(start): entries for start, entries in state["kept"]} | fixed
+        self.frozen = frozen
+
+    def _kept(self) -> list[tuple[int, int]]:
+        """Slices of θ that are frozen, cut where parts end: a part that is frozen stays one, whatever comes next."""
+        spans = [(s.start, s.stop) for s in self.moving]
+        parts = [*self.module.parts.items()] if isinstance(self.module, Growing) else []
+        owner = {id(p): name for name, part in reversed(parts) for p in part.parameters()}  # the first that has it
+        starts = [0, *accumulate(p.numel() for p in self._laid)]
+        inside = [any(a <= start < b for a, b in spans) for start in starts[:-1]]
+        found = []
+        for (moves, _), run in groupby(range(len(self._laid)), lambda i: (inside[i], owner.get(id(self._laid[i])))):
+            mine = list(run)
+            if not moves and starts[mine[-1] + 1] > starts[mine[0]]:
+                found.append((starts[mine[0]], starts[mine[-1] + 1]))
+        return found
+
+    def _hold_still(self, module: Growing, parts: list[str], trunk: bool) -> None:
+        """Parts, and what stands beside them, become fixed functions."""
+        beside = [m for name, m in module.named_children() if name != "parts" and trunk]
+        for m in [*(m for m in beside if any(True for _ in m.state_dict())), *(module.parts[name] for name in parts)]:
+            if all(m is not known for known in module.still):
+                module.still.append(m)
 
     def _regrow(self, parts: list[str]) -> None:
         module = self._growing()
         same = 0
         while same < min(len(parts), len(module.parts)) and list(module.parts)[same] == parts[same]:
             same += 1
+        if same == len(parts) == len(module.parts):
+            return
         for name in list(module.parts)[same:]:
             del module.parts[name]
         alive = {id(p) for p in module.parameters()}
         self._laid = [p for p in self._laid if id(p) in alive]
-        self._lay()
         for name in parts[same:]:
-            self.grow(name, seed=0)
+            self._add(name, seed=0)
+        self._lay()
+
+    def _add(self, part: str, seed: int) -> None:
+        module = self._growing()
+        with seeded(seed):
+            module.parts[part] = module.build(part).to(self.device)
 
     def _growing(self) -> Growing:
         if not isinstance(self.module, Growing):
@@ -227,7 +358,6 @@ class Net(Stateful):
 
     def _lay(self) -> None:
         """Lay the parameters out in one buffer: old ones first and unmoved, new ones behind them."""
-        self._laying = True
         known = {id(p) for p in self._laid}
         self._laid += [p for p in self._in_order() if id(p) not in known]
         kinds = {p.dtype for p in self._laid}
@@ -245,21 +375,89 @@ class Net(Stateful):
             stop = start + p.numel()
             p.data, p.grad = in_shape(theta[start:stop], p), in_shape(grad[start:stop], p)
             start = stop
-        self.theta, self.grad = theta.requires_grad_(), grad
-        self.theta.grad = grad
-        self._all_move = all(p.requires_grad for p in self._laid)
-        self._laying = False
+        self._theta, self._grad = theta.requires_grad_(), grad
+        self._theta.grad = grad
         self._lay_frozen()
 
     def _lay_frozen(self) -> None:
         """Parameters that came with `requires_grad=False` are frozen; the mask follows θ's length."""
         held = [not p.requires_grad for p in self._laid]
-        if self.frozen is None and not any(held):
-            return
-        old = self.frozen if self.frozen is not None else torch.zeros(0, dtype=torch.bool, device=self.device)
-        frozen = torch.zeros(self.size, dtype=torch.bool, device=self.device)
-        frozen[: min(len(old), self.size)] = old[: self.size]
-        for view, hold in zip(self.unflatten(frozen).values(), held, strict=True):
-            if hold:
-                view.fill_(True)
-        self.frozen = frozen
+        if self._frozen is not None or any(held):
+            old = self._frozen if self._frozen is not None else torch.zeros(0, dtype=torch.bool, device=self.device)
+            frozen = torch.zeros(self.size, dtype=torch.bool, device=self.device)
+            frozen[: min(len(old), self.size)] = old[: self.size]
+            for view, hold in zip(self.unflatten(frozen).values(), held, strict=True):
+                if hold:
+                    view.fill_(True)
+            self._frozen = frozen
+        self._settle()
+
+    def _settle(self) -> None:
+        """Find the slices that move, and tell torch which parameters and modules do not."""
+        theta, frozen, still = self._theta.detach(), self._frozen, {id(p) for p in self._still}
+        self._all_move = all(p.requires_grad or id(p) in still for p in self._laid)
+        runs: list[tuple[int, int]] = []
+        self._still.clear()
+        start = 0
+        for p in self._laid:
+            stop = start + p.numel()
+            if frozen is not None and bool(frozen[start:stop].all()):
+                if p.requires_grad or id(p) in still:
+                    self._still.append(p)
+                    p.requires_grad_(False)
+            else:
+                if id(p) in still:
+                    p.requires_grad_(True)
+                near = bool(runs) and start - runs[-1][1] < GAP
+                runs.append((runs.pop()[0] if near else start, stop))
+            start = stop
+        masks = [None if frozen is None or not frozen[a:b].any() else frozen[a:b] for a, b in runs]
+        self._moving = tuple(Span(theta[a:b], self._grad[a:b], m) for (a, b), m in zip(runs, masks, strict=True))
+        self._minded = 0 if frozen is None else frozen._version
+        if isinstance(self.module, Growing):
+            for m in self.module.still:
+                m.eval()
+        elif self._stopped != (stops := bool(self._still) and not runs):
+            self.module.train(not stops)
+            self._stopped = stops
+
+
+_LENT: WeakSet[Net] = WeakSet()  # those whose θ or gradient somebody asked for since the gradient was last cleared
+_SHARED: WeakKeyDictionary[Net, dict[str, Tensor]] = WeakKeyDictionary()  # by network: what its states have in common
+
+
+class _Shared:
+    """Gives a frozen tensor of a network as the one that its last state had, unless somebody wrote to it since."""
+
+    def __init__(self, net: Net) -> None:
+        self.last = _SHARED.get(net, {})
+        self.now = _SHARED[net] = {}
+
+    def __call__(self, name: str, tensor: Tensor) -> Tensor:
+        last = self.last.get(name)
+        self.now[name] = last if last is not None and _same_bits(last, tensor) else tensor.clone()
+        return self.now[name]
+
+
+def _same_bits(a: Tensor, b: Tensor) -> bool:
+    if (a.shape, a.dtype, a.device) != (b.shape, b.dtype, b.device):
+        return False
+    if a.dtype == torch.float32:  # 0.0 is not -0.0
+        a, b = a.view(torch.int32), b.view(torch.int32)
+    return torch.equal(a, b)
+
+
+def _copied(module: nn.Module, still: list[nn.Parameter]) -> nn.Module:
+    """The module as it is, with the gradients with which it came; of those in `still` they were taken away."""
+    module, still = copy.deepcopy((module, still))
+    for p in still:
+        p.requires_grad_(True)
+    return module
+
+
+def _thawed(module: nn.Module, still: list[nn.Parameter]) -> nn.Module:
+    """The module as it is, but nothing of it frozen."""
+    module, stopped = _copied(module, still), len(still) == len(list(module.parameters()))
+    if isinstance(module, Growing):
+        stopped, module.still = bool(module.still), []
+    return module.train() if stopped else module

@@ -117,7 +117,8 @@ class Learner(Plain):
     def backward(self, loss: Tensor) -> Tensor:
         """Put ∂loss/∂θ into `net.grad`; returns the loss."""
         self.net.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        if loss.requires_grad:  # or all that it depends on is frozen
+            loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
     def descend(self, loss: Tensor) -> Tensor:
