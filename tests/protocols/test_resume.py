@@ -196,6 +196,26 @@ def test_keeping_states_changes_no_result(stream, tmp_path):
     assert same(show(make(), stream), show(make(), stream, Checkpoint(tmp_path, "mine", every=2)))
 
 
+@pytest.mark.parametrize(("method", "scenario"), [("finetune", "domain"), ("independent", "task")])
+def test_what_is_written_in_all_grows_with_the_number_of_tasks(method, scenario, tmp_path, monkeypatch):
+    """Of what was found before, of networks that are frozen, nothing is written twice."""
+    from holdfast.engine import state
+
+    fill, sizes, written = state.fill, [], []
+    monkeypatch.setattr(state, "fill", lambda path, content: sizes.append(len(content)) or fill(path, content))
+    for tasks in (10, 20, 40):
+        sizes.clear()
+        stream = hf.stream("permuted", tasks=tasks, examples=10, test_examples=300, scenario=scenario)
+        build = partial(hf.net("mlp", hidden=(4,)).build, stream.info)
+        keep, descent = Checkpoint(tmp_path / str(tasks), "mine"), hf.protocol("online").descent()
+        session = Session(hf.method(method), stream, Net(build(), build), descent, 0, keep=keep, scored="ends")
+        for task in session.remaining():
+            (*_, step) = session.learn(task, 1, 10, lease_at_begin=False)
+            session.score(task.t, step)
+        written.append(sum(sizes) / (tasks - 1))  # per state
+    assert written[1] < 1.1 * written[0] and written[2] < 1.1 * written[1]
+
+
 def test_what_a_protocol_notes_is_found_again(stream, tmp_path):
     class Noting(Fragile):
         def write(self, state):

@@ -39,7 +39,10 @@ class Keeper(ABC):
 
 
 class Checkpoint(Keeper):
-    """A folder of numbered states. A newer one is whole before an older one goes, and the one before it stays."""
+    """A folder of numbered states. A newer one is whole before an older one goes, and the one before it stays.
+
+    What they have in common, the full pages of their logs, is one file that has a name in either.
+    """
 
     def __init__(
         self, folder: Path, key: str, every: int | None = None, say: Callable[[str], None] = lambda line: None
@@ -57,8 +60,8 @@ class Checkpoint(Keeper):
 
     def put(self, files: Files) -> None:
         """Keep a state that is files already, and the one before it."""
-        *older, _ = numbers = [0, *self._numbers()]
-        write_files(files, self.folder / str(numbers[-1] + 1))
+        *older, last = [0, *self._numbers()]
+        write_files(files, self.folder / str(last + 1), self.folder / str(last) if last else None)
         for number in older:
             shutil.rmtree(self.folder / str(number), ignore_errors=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -18,11 +19,16 @@ from holdfast.disk import fill, flush_folder, keeping
 State = Any  # Tensor | int | float | str | bool | None | dict | list | tuple, nested
 Files = dict[str, bytes]  # a state as files: name -> content
 _STATE, _TENSORS, _SUMS = "state.json", "tensors.safetensors", "SHA256SUMS"
+_PAGE_BYTES, _PAGE_ITEMS = 4096, 16  # a page of a log is full with either
 _STATEFUL, _GENERATOR = "<stateful>", "<generator>"  # keys that no attribute of a learner has
 
 
 class Log(list[Any]):
-    """A list that grows at its end, as states go by; on disk, what was there is not written again."""
+    """A list that grows at its end, as states go by; on disk, what was there is not written again.
+
+    It is cut into pages, which are files named by the sum of their content. Each names the one before it, the state
+    only the last; what does not fill a page is with the state.
+    """
 
 
 class Stateful(ABC):
@@ -97,7 +103,7 @@ def unpack(current: Any, saved: State, where: str) -> Any:
 
 
 def save(state: State, folder: Path) -> None:
-    """Write state to a new folder, whole or not at all: `state.json`, `tensors.safetensors`, `SHA256SUMS`."""
+    """Write state to a new folder, whole or not at all: `state.json`, `tensors.safetensors`, pages, `SHA256SUMS`."""
     write_files(to_files(state), folder)
 
 
@@ -107,11 +113,12 @@ def read(folder: Path) -> State:
 
 
 def to_files(state: State) -> Files:
-    """State as the content of files; the sums of the others are in the last."""
-    tensors: dict[str, Tensor] = {}
-    files = {_STATE: json.dumps(_encode(state, tensors)).encode(), _TENSORS: safetensors.save(tensors)}
-    sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
-    return {**files, _SUMS: sums.encode()}
+    """State as the content of files; the sums of those that are not named by theirs are in the last."""
+    pages: Files = {}
+    own = _Written(pages)
+    files = {_STATE: json.dumps(own.encode(state)).encode(), _TENSORS: safetensors.save(own.tensors)}
+    sums = "".join(f"{_sum(content)}  {name}\n" for name, content in files.items())
+    return {**files, **pages, _SUMS: sums.encode()}
 
 
 def from_files(files: Files) -> State:
@@ -120,20 +127,21 @@ def from_files(files: Files) -> State:
     for name in (_STATE, _TENSORS):
         if name not in sums:
             raise ValueError(f"{_SUMS} is damaged")
-        if hashlib.sha256(files[name]).hexdigest() != sums[name]:
+        if _sum(files[name]) != sums[name]:
             raise ValueError(f"{name} is damaged")
-    return _decode(json.loads(files[_STATE]), safetensors.load(files[_TENSORS]))
+    return _decode(json.loads(files[_STATE]), safetensors.load(files[_TENSORS]), files)
 
 
-def write_files(files: Files, folder: Path) -> None:
-    """Write the files of a state to a new folder, whole or not at all."""
+def write_files(files: Files, folder: Path, last: Path | None = None) -> None:
+    """Write the files of a state to a new folder, whole or not at all. Pages that `last` has are the same files."""
     part = folder.with_name(f"{folder.name}.part")
     with keeping(folder):
         try:
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
             for name, content in files.items():
-                fill(part / name, content)
+                if last is None or not _is_page(name) or not _linked(last / name, part / name, content):
+                    fill(part / name, content)
             flush_folder(part)
             part.rename(folder)
             flush_folder(folder.parent)
@@ -143,29 +151,101 @@ def write_files(files: Files, folder: Path) -> None:
 
 
 def read_files(folder: Path) -> Files:
-    return {name: (folder / name).read_bytes() for name in (_STATE, _TENSORS, _SUMS)}
+    pages = [path.name for path in folder.iterdir() if _is_page(path.name)]
+    return {name: (folder / name).read_bytes() for name in (_STATE, _TENSORS, *sorted(pages), _SUMS)}
 
 
-def _encode(value: State, tensors: dict[str, Tensor]) -> Any:
+def _sum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _is_page(name: str) -> bool:
+    return len(name) == 64
+
+
+def _linked(old: Path, new: Path, content: bytes) -> bool:
+    """Make a file that has this content known by another name, too, if it can be done."""
+    try:
+        if old.read_bytes() != content:  # damaged since
+            return False
+        os.link(old, new)
+    except OSError:  # it is not there, or this file system has one name per file
+        return False
+    return True
+
+
+class _Written:
+    """What goes into one file: tensors, by the names that the text has for them; logs become pages of their own."""
+
+    def __init__(self, pages: Files) -> None:
+        self.pages = pages
+        self.tensors: dict[str, Tensor] = {}
+        self.names: dict[int, str] = {}  # by identity: states may share tensors
+
+    def encode(self, value: State) -> Any:
+        if isinstance(value, Tensor):
+            if id(value) not in self.names:
+                self.names[id(value)] = name = str(len(self.tensors))
+                self.tensors[name] = value.cpu().contiguous()
+            return {"tensor": self.names[id(value)]}
+        if isinstance(value, Log):
+            before, rest = self._paged(value)
+            return {"log": [before, [self.encode(v) for v in rest]]}
+        if isinstance(value, dict):
+            return {"dict": [[k, self.encode(v)] for k, v in value.items()]}
+        if isinstance(value, list | tuple):
+            return {type(value).__name__: [self.encode(v) for v in value]}
+        return value
+
+    def _paged(self, log: Log) -> tuple[str | None, list[State]]:
+        """The name of the last full page, and the items behind it."""
+        before, items, size = None, [], 0
+        for item in log:
+            items.append(item)
+            size += _bytes(item)
+            if size >= _PAGE_BYTES or len(items) == _PAGE_ITEMS:
+                page = _Written(self.pages)
+                text = json.dumps([before, [page.encode(v) for v in items]]).encode()
+                content = text + b"\n" + safetensors.save(page.tensors)
+                before, items, size = _sum(content), [], 0
+                self.pages[before] = content
+        return before, items
+
+
+def _bytes(value: State) -> int:
+    """About how many a state takes on disk."""
     if isinstance(value, Tensor):
-        same = (name for name, known in tensors.items() if known is value)  # what stands twice is written once
-        name = next(same, str(len(tensors)))
-        tensors[name] = value if value.is_cpu and value.is_contiguous() else value.cpu().contiguous()
-        return {"tensor": name}
+        return value.numel() * value.element_size()
     if isinstance(value, dict):
-        return {"dict": [[k, _encode(v, tensors)] for k, v in value.items()]}
-    if isinstance(value, list | tuple):
-        return {type(value).__name__: [_encode(v, tensors) for v in value]}
-    return value
+        return sum(_bytes(k) + _bytes(v) for k, v in value.items())
+    return sum(map(_bytes, value)) if isinstance(value, list | tuple) else len(value) if isinstance(value, str) else 8
 
 
-def _decode(value: Any, tensors: dict[str, Tensor]) -> State:
+def _decode(value: Any, tensors: dict[str, Tensor], files: Files) -> State:
     if not isinstance(value, dict):
         return value
     ((kind, content),) = value.items()
     if kind == "tensor":
         return tensors[content]
     if kind == "dict":
-        return {k: _decode(v, tensors) for k, v in content}
-    items = [_decode(v, tensors) for v in content]
+        return {k: _decode(v, tensors, files) for k, v in content}
+    if kind == "log":
+        name, rest = content
+        return [*_turned(name, files), *(_decode(v, tensors, files) for v in rest)]
+    items = [_decode(v, tensors, files) for v in content]
     return tuple(items) if kind == "tuple" else items
+
+
+def _turned(name: str | None, files: Files) -> list[State]:
+    """The items of a page and of all before it."""
+    pages: list[list[State]] = []
+    while name is not None:
+        if name not in files:
+            raise ValueError(f"page {name[:8]} is missing")
+        if _sum(files[name]) != name:
+            raise ValueError(f"page {name[:8]} is damaged")
+        text, _, rest = files[name].partition(b"\n")
+        tensors = safetensors.load(rest)
+        name, items = json.loads(text)
+        pages.append([_decode(v, tensors, files) for v in items])
+    return [item for page in reversed(pages) for item in page]

@@ -17,6 +17,7 @@ from holdfast.audit import Lease, Retention, footprint, glance
 from holdfast.engine import (
     CHECK_EVERY,
     Keeper,
+    Log,
     Net,
     Optimiser,
     Score,
@@ -144,16 +145,20 @@ class Session:
             self.keep.write(self.packed(showing))
 
     def packed(self, showing: Showing | None = None) -> dict[str, State]:
-        """All of it as state; `take_up` puts it back."""
-        tables = {name: [[torch.from_numpy(c) for c in row] for row in vars(self.measured)[name]] for name in TABLES}
+        """All of it as state; `take_up` puts it back. What only gets longer is logs, which are not saved twice."""
+        m = self.measured
+        logs: dict[str, State] = {name: Log(found) for name, found in vars(m).items() if isinstance(found, list)}
+        logs |= {name: Log([torch.from_numpy(c) for c in row] for row in vars(m)[name]) for name in TABLES}
+        logs["R"] = Log({j: a for j, a in enumerate(row) if not math.isnan(a)} for row in m.R)
+        logs["looks"] = Log(m.looks.items())
         return {
             "next": self.next,
             "own": self.own,
-            "study": self.study,
+            "study": {name: Log(rows) for name, rows in self.study.items()},
             "chosen": self.chosen,
             "model": self.model,
             "learner": self.learner.state(),
-            "measured": {**vars(self.measured), **tables},
+            "measured": {**vars(m), **logs},
             "spent": vars(self._spent),
             "dice": dice(),
             "showing": None if showing is None else showing.state(),
@@ -381,8 +386,11 @@ class Session:
         if saved["model"] is not None:
             self.adopt(saved["model"])
         self.learner.load(saved["learner"])
-        tables = {name: [[column.numpy() for column in row] for row in saved["measured"][name]] for name in TABLES}
-        self.measured = Measured(**{**saved["measured"], **tables})
+        found = saved["measured"]
+        tables = {name: [[column.numpy() for column in row] for row in found[name]] for name in TABLES}
+        R = [[row.get(j, math.nan) for j in range(len(self.stream))] for row in found["R"]]
+        lists = {name: list(rows) for name, rows in found.items() if isinstance(rows, list)}
+        self.measured = Measured(**{**found, **lists, **tables, "R": R, "looks": dict(found["looks"])})
         self._spent = _Spent(**saved["spent"])
         set_dice(saved["dice"])
 
