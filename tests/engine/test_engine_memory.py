@@ -238,7 +238,8 @@ def test_a_task_ring_past_its_wrap_around_stays_on_the_device_of_its_rows(total)
     ring = TaskRing(4, total)
     for task, n in [(0, 3), (0, 3), (0, 9), (1, 3), (1, 6), (2, 1)]:
         ring.add(elsewhere(n, task), RNG)
-    assert all(column.is_meta for column in (*ring.room, *ring.draw(3, RNG).__dict__.values()))
+    drawn = ring.draw(3, RNG)
+    assert all(column.is_meta for column in (*ring.room, drawn.x, drawn.y, drawn.task))
     assert all(column.is_meta for block in ring.past() for column in block)
     drawn = ring.draw_past(5, RNG)
     assert drawn.x.is_meta and len(ring) == {None: 9, 8: 5}[total]
@@ -248,7 +249,8 @@ def test_a_full_reservoir_stays_on_the_device_of_its_rows():
     memory = Reservoir(4)
     for _ in range(5):
         memory.add(elsewhere(3, 0), RNG)
-    assert all(column.is_meta for column in (*memory.room, *memory.draw(9, RNG).__dict__.values()))
+    drawn = memory.draw(9, RNG)
+    assert all(column.is_meta for column in (*memory.room, drawn.x, drawn.y, drawn.task))
 
 
 def test_ranks_within_a_class_are_found_on_the_device_of_the_labels():
