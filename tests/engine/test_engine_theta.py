@@ -375,7 +375,8 @@ def test_a_step_writes_as_many_entries_with_100_frozen_parts_as_with_one(name):
         net, descent = columns(frozen), optimiser(name, 0.01, decay=0.1, clip=1.0)
         ones = torch.ones(net.size)
         descent.step(net)
-        net.zero_grad()  # somebody may have had the vectors; from here on nobody does
+        for _ in range(2):
+            net.zero_grad()  # somebody may have had the vectors; from here on nobody does
         with Touched() as touched:
             net.zero_grad()
             descent.step(net)
@@ -407,6 +408,11 @@ def test_what_is_written_into_the_whole_gradient_does_not_stay(examples):
         assert net.grad.all()
         net.zero_grad()
         assert not net.grad.any()
+    loss = net.theta.sum()
+    net.zero_grad()  # before the backward pass, as learners do
+    loss.backward()
+    net.zero_grad()
+    assert not net.grad.any()
 
 
 def test_batch_statistics_of_a_frozen_part_do_not_move_in_training(examples):

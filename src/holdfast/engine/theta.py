@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import accumulate, groupby
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -106,7 +106,7 @@ class Net(Stateful):
     @property
     def theta(self) -> Tensor:
         """(P,) all weights: a leaf that requires grad."""
-        _LENT.add(self)
+        _LENT[self] = 2
         return self._theta
 
     @theta.setter
@@ -116,7 +116,7 @@ class Net(Stateful):
     @property
     def grad(self) -> Tensor:
         """(P,) the gradient of θ and, viewed, of every parameter."""
-        _LENT.add(self)
+        _LENT[self] = 2
         return self._grad
 
     @grad.setter
@@ -161,8 +161,8 @@ class Net(Stateful):
 
     def zero_grad(self) -> None:
         """What is frozen has no gradient, unless somebody had the whole vector and wrote one there."""
-        if self in _LENT:
-            _LENT.discard(self)
+        if left := _LENT.get(self, 0):
+            _LENT[self] = left - 1
             self._grad.zero_()
         else:
             for span in self.moving:
@@ -422,7 +422,9 @@ class Net(Stateful):
             self._stopped = stops
 
 
-_LENT: WeakSet[Net] = WeakSet()  # those whose θ or gradient somebody asked for since the gradient was last cleared
+# How often all of the gradient is still to be cleared: somebody asked for θ or the gradient, and may write to it once
+# more after it is cleared, as a loss over θ does. Here and not in the network, where predicting would change it.
+_LENT: WeakKeyDictionary[Net, int] = WeakKeyDictionary()
 _SHARED: WeakKeyDictionary[Net, dict[str, Tensor]] = WeakKeyDictionary()  # by network: what its states have in common
 
 

@@ -1,0 +1,193 @@
+"""What frozen parts and past tasks cost: seconds per step, bytes per state, seconds and bytes written per run.
+
+    OMP_NUM_THREADS=1 python benchmarks/growth.py                      everything, about three minutes
+    OMP_NUM_THREADS=1 python benchmarks/growth.py steps multimodal     some sections: steps, multimodal, tasks
+
+Everything runs in one process with one thread; contestants take turns, and who begins changes from round to round.
+Seconds are the process's own, medians over the rounds. Needs HOLDFAST_DATA with MNIST; `--data digits` does without.
+README.md says what is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+
+import torch
+from torch import Tensor
+
+import holdfast as hf
+from holdfast.engine import Checkpoint, state
+from holdfast.protocols import Session
+from holdfast.protocols._session import Scored
+from holdfast.seeds import generator, seeded
+
+SECTIONS = ("steps", "multimodal", "tasks")
+FROZEN = (1, 10, 100)  # parts
+STEPS = 100  # of a round
+TASKS = (10, 25, 50, 100)
+STEP_TARGET, MULTIMODAL_TARGET = 1.15, 2.0  # of 100 frozen parts to one; of `multimodal` to `finetune`, at 20 tasks
+
+
+def main() -> None:
+    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask.add_argument("sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)}; all unless named")
+    ask.add_argument("--rounds", type=int, default=15)
+    ask.add_argument("--data", default="mnist")
+    ask.add_argument("--scored", choices=("ends", "all"), default="ends", help="tasks, by the section of that name")
+    given = ask.parse_args()
+    if unknown := sorted(set(given.sections) - set(SECTIONS)):
+        ask.error(f"sections are {', '.join(SECTIONS)}, not {', '.join(unknown)}")
+    torch.set_num_threads(1)
+    asked = given.sections or SECTIONS
+    if "steps" in asked:
+        for method in ("multimodal", "independent"):
+            for optimiser in ("sgd", "adam"):
+                steps(method, optimiser, given.data, given.rounds)
+    if "multimodal" in asked:
+        multimodal(given.data, max(given.rounds // 3, 3))
+    if "tasks" in asked:
+        for method in ("finetune", "multimodal"):
+            tasks(method, given.data, given.scored)
+
+
+def steps(method: str, optimiser: str, data: str, rounds: int) -> None:
+    """A step of a learner with so many frozen parts, and one more state of it."""
+    learners = {frozen: grown(method, optimiser, data, frozen) for frozen in FROZEN}
+    seconds = interleaved({frozen: partial(many, *learners[frozen]) for frozen in FROZEN}, rounds)
+    sizes = {frozen: one_more(*learners[frozen]) for frozen in FROZEN}
+    took = {frozen: statistics.median(times) / STEPS for frozen, times in seconds.items()}
+    found = ", ".join(f"{n} frozen {1e6 * took[n]:.0f} µs, {sizes[n] / 1e3:.1f} kB" for n in FROZEN)
+    print(f"a step and a state, {method}, {optimiser}: {found}")
+    for what, ratio in (("steps", took[100] / took[1]), ("states", sizes[100] / sizes[1])):
+        print(f"  {what}, 100 frozen ÷ 1: {ratio:.3f} ({judged(ratio, STEP_TARGET)})")
+
+
+def grown(method: str, optimiser: str, data: str, frozen: int) -> tuple[Any, hf.Batch]:
+    """A learner that has seen a batch of each of so many tasks, and is at the next; and a batch of that."""
+    stream = hf.stream("permuted", data=data, tasks=2, examples=20, scenario="task", seed=0)
+    build = partial(hf.net("mlp", hidden=(100, 100)).build, stream.info)
+    learner, part = hf.method(method), stream.tasks[0].train
+    with seeded(0):
+        net = hf.Net(build(), build)
+    descent = hf.protocol("epochs", optimiser=optimiser, lr=0.001).descent()
+    learner.start(net, descent, stream.info, generator(0, "growth"))
+    learner._allowed = None  # there are more tasks here than in the stream
+    for t in range(frozen + 1):
+        batch = hf.Batch(part.x()[:10], part.y[:10], t)
+        learner.observe(batch)
+    return learner, batch
+
+
+def many(learner: Any, batch: hf.Batch) -> None:
+    for _ in range(STEPS):
+        learner.observe(batch)
+
+
+def one_more(learner: Any, batch: hf.Batch) -> int:
+    """Bytes that a state has and the one before it has not."""
+    first = learner.state()
+    learner.observe(batch)
+    second = learner.state()
+    known = storages(first)
+    return sum(size for place, size in storages(second).items() if place not in known)
+
+
+def storages(found: Any) -> dict[int, int]:
+    """Bytes of a state's tensors, by where they are."""
+    if isinstance(found, Tensor):
+        return {found.untyped_storage().data_ptr(): found.untyped_storage().nbytes()}
+    inside = found.values() if isinstance(found, dict) else found if isinstance(found, list | tuple) else ()
+    return {place: size for item in inside for place, size in storages(item).items()}
+
+
+def multimodal(data: str, rounds: int) -> None:
+    """The training of 20 rotated tasks, 1,000 examples each: an input layer per task against one network."""
+    stream = hf.stream("rotated", data=data, tasks=20, examples=1000, scenario="task", seed=0)
+    for task in stream.tasks:
+        task.train.raw()
+    alone: dict[str, list[float]] = {name: [] for name in ("multimodal", "finetune")}
+    contestants = {name: partial(trained, name, stream, alone[name]) for name in alone}
+    whole = interleaved(contestants, rounds)
+    for what, seconds in (("training of 20 tasks", whole), ("  its steps alone", alone)):
+        ours, single = (statistics.median(times) for times in seconds.values())
+        print(f"{what}: multimodal {ours:.2f} s, finetune {single:.2f} s")
+        print(f"  multimodal ÷ finetune: {ours / single:.2f} ({judged(ours / single, MULTIMODAL_TARGET)})")
+
+
+def trained(method: str, stream: Any, alone: list[float]) -> None:
+    """`alone` gets the seconds of the steps, without the audit and what else a session does."""
+    session = begun(method, stream)
+    for task in stream.tasks:
+        for _ in session.learn(task, 1, 10, lease_at_begin=False):
+            pass
+    alone.append(sum(session.measured.seconds))
+
+
+def tasks(method: str, data: str, scored: Scored) -> None:
+    """Whole runs over permuted tasks of 200 examples: seconds, and bytes of states that were written."""
+    print(f"permuted tasks of 200 examples, 2,000 test rows each, {method}, scored {scored}: in all and per task")
+    for T in TASKS:
+        stream = hf.stream("permuted", data=data, tasks=T, examples=200, test_examples=2000, scenario="task", seed=0)
+        with tempfile.TemporaryDirectory() as folder, written() as sizes:
+            at = time.process_time()
+            session = begun(method, stream, Checkpoint(Path(folder) / "checkpoint", "growth"), scored)
+            for task in session.remaining():
+                (*_, step) = session.learn(task, 1, 10, lease_at_begin=False)
+                session.score(task.t, step)
+            seconds = time.process_time() - at
+        size = sum(sizes)
+        print(f"  T = {T:3}: {seconds:6.2f} s, {seconds / T:.3f} s; {size / 1e6:6.2f} MB, {size / T / 1e3:.1f} kB")
+
+
+@contextmanager
+def written() -> Iterator[list[int]]:
+    """Bytes of every file of a state that is written in here."""
+    fill, sizes = state.fill, []
+
+    def noted(path: Path, content: bytes) -> None:
+        sizes.append(len(content))
+        fill(path, content)
+
+    state.fill = noted
+    try:
+        yield sizes
+    finally:
+        state.fill = fill
+
+
+def begun(method: str, stream: Any, keep: Checkpoint | None = None, scored: Scored = "ends") -> Session:
+    build = partial(hf.net("mlp", hidden=(100, 100)).build, stream.info)
+    with seeded(0):
+        net = hf.Net(build(), build)
+    return Session(hf.method(method), stream, net, hf.protocol("online").descent(), 0, keep=keep, scored=scored)
+
+
+def interleaved(contestants: dict[Any, Callable[[], None]], rounds: int) -> dict[Any, list[float]]:
+    """The process's seconds, per contestant and round; the first round is not counted."""
+    seconds: dict[Any, list[float]] = {name: [] for name in contestants}
+    names = list(contestants)
+    for i in range(rounds + 1):
+        for name in names[i % len(names) :] + names[: i % len(names)]:
+            begun_at = time.process_time()
+            contestants[name]()
+            seconds[name].append(time.process_time() - begun_at)
+    return {name: times[1:] for name, times in seconds.items()}
+
+
+def judged(ratio: float, target: float) -> str:
+    return f"at most {target}: {'met' if ratio <= target else 'MISSED'}"
+
+
+if __name__ == "__main__":
+    main()
