@@ -71,6 +71,26 @@ def test_a_part_is_scored_by_what_samples_say_together():
     assert found.calibration == pytest.approx(0.1, rel=1e-5)  # 0.6 sure, half right
 
 
+@pytest.mark.parametrize("classes", [2, 10, evaluate.FEW_CLASSES, evaluate.FEW_CLASSES + 1, 60])
+def test_few_classes_and_many_are_scored_as_by_hand(classes):
+    rng = np.random.default_rng(classes)
+    logits, y = 4 * rng.standard_normal((1200, classes)), rng.integers(classes, size=1200)
+    mask = np.arange(classes) < max(2, classes - 3)
+    y[~mask[y]] = 0
+    x = torch.tensor(logits, dtype=torch.float32)
+    part = Part(x, torch.arange(1200), torch.tensor(y))
+    found = score(lambda x, task: x, part, 0, torch.tensor(mask))
+    p = np.where(mask, np.exp(logits), 0)
+    p /= p.sum(1, keepdims=True)
+    right = p.argmax(1) == y
+    bins = np.minimum((p.max(1) * evaluate.BINS).astype(int), evaluate.BINS - 1)
+    gaps = [abs((right[bins == b] - p.max(1)[bins == b]).sum()) for b in range(evaluate.BINS)]
+    assert found.predicted.tolist() == p.argmax(1).tolist() and found.accuracy == right.mean()
+    assert found.loss == pytest.approx(-np.log(p[np.arange(1200), y]).mean(), rel=1e-5)
+    assert found.entropy == pytest.approx(scipy_entropy(p, axis=1).mean(), rel=1e-5)
+    assert found.calibration == pytest.approx(sum(gaps) / 1200, abs=1e-5)
+
+
 def test_a_mask_leaves_impossible_classes_out_of_all_numbers():
     part = Part(torch.zeros(1, 2), torch.arange(1), torch.tensor([0]))
     samples = torch.tensor([[[1.0, 1.0, 9.0]], [[1.0, 1.0, 5.0]]])

@@ -14,6 +14,7 @@ from holdfast.engine.gradients import restrict
 from holdfast.types import Part, as_float, gathered, shared_scale
 
 CHUNK_ROWS = 1000
+FEW_CLASSES = 16  # that fill no vector of the processor's: measured at 2, 10, 20 and more
 BINS = 15  # of confidence, for the calibration error
 TABLE_BYTES = 512 * 2**20  # shuffled rows are kept up to this size, made anew for every scoring beyond it
 Predict = Callable[[Tensor, int | None], Tensor]  # (x, task or None) -> logits (B, C), or samples of them (S, B, C)
@@ -43,8 +44,9 @@ class Answers:
     information: Tensor | None  # (n,)
 
     def of(self, rows: Tensor) -> Answers:
-        information = None if self.information is None else self.information[rows]
-        return Answers(self.predicted[rows], self.confidence[rows], self.loss[rows], self.entropy[rows], information)
+        kept = (self.predicted, self.confidence, self.loss, self.entropy)
+        information = None if self.information is None else self.information.index_select(0, rows)
+        return Answers(*(column.index_select(0, rows) for column in kept), information)  # four times an index's speed
 
     def score(self, y: Tensor) -> Score:
         right = self.predicted == y
@@ -115,13 +117,13 @@ def entropy(predict: Predict, part: Part, task: int | None, allowed: Tensor | No
 
 def pooled(logits: Tensor) -> Tensor:
     """(B, C) log-probabilities: of one prediction, or of the mean of the softmax of S samples, log 1/S Σ_s p_s."""
-    logp = logits.log_softmax(-1)
+    logp = _log_softmax(logits)
     return logp if logits.dim() == 2 else logp.logsumexp(0) - math.log(len(logits))
 
 
 def entropy_of(logp: Tensor) -> Tensor:
-    """−Σ_c p_c log p_c over the last dimension; what is impossible adds nothing."""
-    return -torch.xlogy(p := logp.exp(), p).sum(-1)
+    """−Σ_c p_c log p_c over the last dimension; what is impossible adds nothing: 0 · −∞ is taken as 0."""
+    return -logp.exp().mul_(logp.clamp(min=torch.finfo(logp.dtype).min)).sum(-1)
 
 
 def information_of(logits: Tensor) -> Tensor:
@@ -130,7 +132,7 @@ def information_of(logits: Tensor) -> Tensor:
     In float64: where the weights hardly vary it is the small difference of two large numbers.
     """
     logits = logits.double()
-    return (entropy_of(pooled(logits)) - entropy_of(logits.log_softmax(-1)).mean(0)).clamp_(min=0)
+    return (entropy_of(pooled(logits)) - entropy_of(_log_softmax(logits)).mean(0)).clamp_(min=0)
 
 
 def calibration_error(confidence: Tensor, right: Tensor) -> float:
@@ -160,9 +162,16 @@ def _answered(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor
     """Of a chunk: classes, their probabilities, cross-entropies, entropies and, of samples, mutual information."""
     logp = pooled(logits)  # (b, C)
     predicted = (logits if logits.dim() == 2 else logp).argmax(-1)  # rounding may make equals of different logits
-    confidence, loss = (logp.gather(1, c[:, None]).squeeze(1) for c in (predicted, y))
+    loss = -logp.gather(1, y[:, None]).squeeze(1)
     information = information_of(logits) if logits.dim() == 3 else None
-    return predicted, confidence.exp(), -loss, entropy_of(logp), information
+    return predicted, logp.amax(-1).exp_(), loss, entropy_of(logp), information
+
+
+def _log_softmax(logits: Tensor) -> Tensor:
+    """Over the classes; torch has few of them seven times as fast where they are the first dimension in memory."""
+    if logits.shape[-1] > FEW_CLASSES:
+        return logits.log_softmax(-1)
+    return logits.movedim(-1, 0).log_softmax(0).movedim(0, -1)
 
 
 def _chunks(n: int) -> Iterator[slice]:
