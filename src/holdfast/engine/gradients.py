@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -63,8 +62,11 @@ def summed_squares(
 def chain_in_order(module: nn.Module, parameters: Sequence[nn.Parameter]) -> list[Layer] | None:
     """The module's linear chain, if its parameters lie in θ as the chain has them."""
     chain = linear_chain(module)
-    if chain is None or [id(p) for _, m, _ in chain for p in (m.weight, m.bias)] != [id(p) for p in parameters]:
+    if chain is None or 2 * len(chain) != len(parameters):
         return None
+    for layer, weight, bias in zip(chain, parameters[::2], parameters[1::2], strict=True):
+        if layer.weight is not weight or layer.bias is not bias:
+            return None
     return chain
 
 
@@ -72,7 +74,8 @@ class Layer(NamedTuple):
     """A linear layer and the gates before it, each of which passes an entry of its input, scaled, or makes it 0."""
 
     gates: list[nn.Module]
-    linear: nn.Linear
+    weight: Tensor
+    bias: Tensor
     scale: float  # of what passes: 1/(1 − p) for dropout
 
     def slope(self, a: Tensor) -> Tensor:
@@ -82,25 +85,38 @@ class Layer(NamedTuple):
 
 
 def linear_chain(module: nn.Module) -> list[Layer] | None:
-    """The layers of a perceptron (Flatten, Linear, ReLU or another gate, Dropout, Linear, ...), or None."""
-    if type(module) is not nn.Sequential:  # a subclass may do more in its forward
-        return None
-    if any(m._forward_hooks or m._forward_pre_hooks or m._backward_hooks for m in (module, *module)):
+    """The layers of a perceptron (Flatten, Linear, ReLU or another gate, Dropout, Linear, ...), or None.
+
+    It is asked at every step, since hooks and modes may have changed; so it looks where torch itself keeps things.
+    """
+    if type(module) is not nn.Sequential or _hooked(module):  # a subclass may do more in its forward
         return None
     chain: list[Layer] = []
     gates: list[nn.Module] = []
-    for m in module:
-        if _passes_through(m):
-            continue
-        if type(m) is nn.Linear and m.bias is not None and bool(gates and _activates(gates[0])) == bool(chain):
-            scale = math.prod(1 / (1 - gate.p) for gate in gates if isinstance(gate, nn.Dropout))
-            chain.append(Layer(gates, m, scale))
-            gates = []
-        elif _activates(m) or (isinstance(m, nn.Dropout) and m.p < 1 and not m.inplace):
+    scale = 1.0
+    for m in module._modules.values():
+        if m is None or _hooked(m):
+            return None
+        if type(m) is nn.Linear:
+            weight, bias = m._parameters.get("weight"), m._parameters.get("bias")
+            if weight is None or bias is None or bool(gates and _activates(gates[0])) != bool(chain):
+                return None
+            chain.append(Layer(gates, weight, bias, scale))
+            gates, scale = [], 1.0
+        elif _activates(m):
             gates.append(m)
+        elif _passes_through(m):
+            continue
+        elif isinstance(m, nn.Dropout) and m.p < 1 and not m.inplace:
+            gates.append(m)
+            scale *= 1 / (1 - m.p)
         else:
             return None
     return chain if chain and not gates else None
+
+
+def _hooked(m: nn.Module) -> bool:
+    return bool(m._forward_hooks or m._forward_pre_hooks or m._backward_hooks)
 
 
 def _activates(m: nn.Module) -> bool:
@@ -139,24 +155,24 @@ def _back_propagated(
 def _forward(chain: list[Layer], x: Tensor) -> tuple[list[Tensor], Tensor]:
     """The gated input of every layer, and the logits."""
     inputs, z = [], x.flatten(1)
-    for gates, linear, _ in chain:
+    for gates, weight, bias, _ in chain:
         for gate in gates:
             z = z.relu_() if type(gate) is nn.ReLU else gate(z)
         inputs.append(z)
-        z = torch.addmm(linear.bias, z, linear.weight.t())
+        z = torch.addmm(bias, z, weight.t())
     return inputs, z
 
 
 def _error(logp: Tensor, y: Tensor) -> Tensor:
     """∂CE/∂logits = softmax − onehot."""
-    return logp.exp().scatter_add_(1, y[:, None], logp.new_full((len(y), 1), -1.0))
+    return logp.exp().scatter_(1, y.unsqueeze(1), -1.0, reduce="add")
 
 
 def _backward(chain: list[Layer], inputs: list[Tensor], delta: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     for layer, a in zip(reversed(chain), reversed(inputs), strict=True):
         yield delta, a
         if layer is not chain[0]:
-            delta = torch.mm(delta, layer.linear.weight).mul_(layer.slope(a))
+            delta = torch.mm(delta, layer.weight).mul_(layer.slope(a))
 
 
 def _chain_gradients(chain: list[Layer], x: Tensor, y: Tensor, allowed: Tensor | None) -> Tensor:
