@@ -75,6 +75,20 @@ def test_both_ways_to_the_gradients_of_convolutions_agree(module, examples, monk
     torch.testing.assert_close(one_by_one, batched, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("module", ["resnet"], indirect=True)
+def test_all_ways_to_the_squares_of_convolutions_agree(module, masked, examples, plain_gradient, monkeypatch):
+    module.eval()
+    net, (x, _, y) = Net(module), groups(examples, 1)
+    masks = MASKS if masked else None
+    expected = sum(plain_gradient(module, x[i], y[i], MASKS[i] if masked else None).square() for i in range(4))
+    for numbers in (0, 1e9):
+        monkeypatch.setattr(gradients, "PASS_NUMBERS", numbers)
+        torch.testing.assert_close(net.summed_squares(x[:, 0], y[:, 0], masks), expected, rtol=1e-4, atol=1e-6)
+    with pytest.raises(ValueError, match="no examples"):
+        net.summed_squares(x[:0, 0], y[:0, 0])
+
+
 @pytest.mark.parametrize("module", ["dropout"], indirect=True)
 def test_dropout_is_off_in_eval_mode_and_drawn_anew_per_group_in_training(module, examples, plain_gradient):
     x, y = examples(1, 6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -10,17 +11,25 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
-from holdfast.engine.layout import channels_last, in_default, in_row, lies_last
+from holdfast.engine.layout import channels_last, in_default, in_row, in_shape, lies_last
+from holdfast.engine.per_layer import sequence
+from holdfast.engine.per_layer import squares as squares_of
 from holdfast.types import Gate
 
 CHUNK_BYTES = 2**27  # the per-example gradients of one chunk stay below 128 MB
 CHUNK_ROWS = 4096  # examples at once where their gradients are never written out
-PASS_NUMBERS = 2048  # inputs of a group, times the convolutions' share of θ, from which a pass of its own is faster
+PASS_ROWS = 64  # examples in one pass of a convolutional network
+PASS_NUMBERS = 4096  # inputs of a group from which a pass of its own is faster where there are convolutions
+PASS_WEIGHTS = 10**6  # entries of θ from which it is, too
 
 
 def cross_entropy(logits: Tensor, y: Tensor, allowed: Tensor | None = None) -> Tensor:
     """Mean cross-entropy; outputs that are not allowed take no part. allowed: (C,) or (B, C)."""
     return F.cross_entropy(restrict(logits, allowed), y)
+
+
+def _summed_cross_entropy(y: Tensor, allowed: Tensor | None, logits: Tensor) -> Tensor:
+    return F.cross_entropy(restrict(logits, allowed), y, reduction="sum")
 
 
 def restrict(logits: Tensor, allowed: Tensor | None) -> Tensor:
@@ -35,7 +44,7 @@ def grouped_gradients(
     chain = chain_in_order(module, parameters)
     if chain is not None:
         return _chain_gradients(chain, x, y, allowed)
-    if _batch_statistics(module) or _much_to_convolve(parameters, x):
+    if _pass_each(module, parameters, x):
         return _one_by_one(module, parameters, x, y, allowed)
     return _vmapped(module, parameters, x, y, allowed)
 
@@ -44,18 +53,25 @@ def summed_squares(
     module: nn.Module, parameters: Sequence[nn.Parameter], x: Tensor, y: Tensor, allowed: Tensor | None
 ) -> Tensor:
     """(P,) Σ over examples of (∂CE/∂θ)²; x (n, *shape), y (n,), allowed (n, C) or None. Memory stays bounded."""
-    chain = chain_in_order(module, parameters)
-    chunk = CHUNK_ROWS if chain is not None else max(1, CHUNK_BYTES // (4 * sum(p.numel() for p in parameters)))
-    total: Tensor | None = None
+    if not len(y):
+        raise ValueError("there are no examples to take gradients of")
+    chain, layers = chain_in_order(module, parameters), sequence(module, parameters)
+    if chain is not None or layers is not None:  # gradients are never written out
+        chunk = CHUNK_ROWS if chain is not None else PASS_ROWS
+    elif _pass_each(module, parameters, x):
+        return _squares_one_by_one(module, parameters, x, y, allowed)
+    else:
+        chunk = max(1, CHUNK_BYTES // (4 * sum(p.numel() for p in parameters)))
+    total = torch.zeros(sum(p.numel() for p in parameters), device=x.device)
     for i in range(0, len(y), chunk):
         xs, ys, masks = x[i : i + chunk], y[i : i + chunk], None if allowed is None else allowed[i : i + chunk]
         if chain is not None:
             squares = _chain_squares(chain, xs, ys, masks)
+        elif layers is not None:
+            squares = squares_of(layers, xs, partial(_summed_cross_entropy, ys, masks))
         else:
-            squares = grouped_gradients(module, parameters, xs[:, None], ys[:, None], masks).square_().sum(0)
-        total = squares if total is None else total.add_(squares)
-    if total is None:
-        raise ValueError("there are no examples to take gradients of")
+            squares = _vmapped(module, parameters, xs[:, None], ys[:, None], masks).square_().sum(0)
+        total += squares
     return total
 
 
@@ -210,33 +226,68 @@ def _vmapped(
     return torch.cat([in_row(per_name[names[id(p)]], p) for p in parameters], 1)
 
 
+def _pass_each(module: nn.Module, parameters: Sequence[nn.Parameter], x: Tensor) -> bool:
+    """Whether there is one pass for each of the groups x (N, ...)."""
+    return _batch_statistics(module) or _much_to_convolve(parameters, x)
+
+
 def _batch_statistics(module: nn.Module) -> bool:
     """They depend on the whole group and move at every pass, so there must be one pass per group, as in training."""
     return any(isinstance(m, nn.modules.batchnorm._BatchNorm) and m.training for m in module.modules())
 
 
 def _much_to_convolve(parameters: Sequence[nn.Parameter], x: Tensor) -> bool:
-    """Whether one pass per group is faster: many numbers in a group, and convolutions have most of θ.
+    """Whether one pass per group is faster than all groups batched, of a network with convolutions.
 
-    The batched way gains where groups are small (8×8 images, one by one: 5 to 8 times); its grouped convolutions lose
-    where they are not (the thin ResNet on 32×32×3, one by one: 1.3 times; in groups of 64: 1.9 times).
+    It is where a pass has much to do, for its cost beside that is saved by batching: `conv` with 8 and 16 filters on
+    8×8 images, one by one, takes 7 times as long as batched; on 32×32×3 in groups of 64, 0.6 of the time
+    (benchmarks/gradients.py).
     """
-    convolving = sum(p.numel() for p in parameters if p.dim() >= 4) / sum(p.numel() for p in parameters)
-    return x[0].numel() * convolving >= PASS_NUMBERS
+    if not any(p.dim() >= 4 for p in parameters):
+        return False
+    return x[0].numel() >= PASS_NUMBERS or sum(p.numel() for p in parameters) >= PASS_WEIGHTS
 
 
-@torch.enable_grad()
 def _one_by_one(
     module: nn.Module, parameters: Sequence[nn.Parameter], x: Tensor, y: Tensor, allowed: Tensor | None
 ) -> Tensor:
     """One pass per group."""
-    rows = []
+    rows = torch.zeros(len(y), sum(p.numel() for p in parameters), device=x.device)
+    for row, found in zip(rows, _passes(module, parameters, x, y, allowed), strict=True):
+        for place, g in zip(_places(row, parameters), found, strict=True):
+            if g is not None:
+                place.copy_(g)
+    return rows
+
+
+def _squares_one_by_one(
+    module: nn.Module, parameters: Sequence[nn.Parameter], x: Tensor, y: Tensor, allowed: Tensor | None
+) -> Tensor:
+    """(P,) Σ over examples of their squared gradients, a pass for each."""
+    total = torch.zeros(sum(p.numel() for p in parameters), device=x.device)
+    places = _places(total, parameters)
+    for found in _passes(module, parameters, x[:, None], y[:, None], allowed):
+        for place, g in zip(places, found, strict=True):
+            if g is not None:
+                place.addcmul_(g, g)
+    return total
+
+
+def _places(row: Tensor, parameters: Sequence[nn.Parameter]) -> list[Tensor]:
+    """Views of a (P,) row, one per parameter in its shape."""
+    pieces = row.split([p.numel() for p in parameters])
+    return [in_shape(piece, p) for piece, p in zip(pieces, parameters, strict=True)]
+
+
+def _passes(
+    module: nn.Module, parameters: Sequence[nn.Parameter], x: Tensor, y: Tensor, allowed: Tensor | None
+) -> Iterator[list[Tensor | None]]:
+    """Of one group after the other, the gradient of each parameter; None where the loss does not depend on it."""
     moving = [p for p in parameters if p.requires_grad]
     if x.dim() == 5 and any(lies_last(p) for p in parameters):  # (N, B, C, H, W)
         x = channels_last(x)
     for i in range(len(y)):
-        loss = cross_entropy(module(x[i]), y[i], None if allowed is None else allowed[i])
-        found = iter(torch.autograd.grad(loss, moving, allow_unused=True, materialize_grads=True))
-        pieces = [next(found) if p.requires_grad else torch.zeros_like(p) for p in parameters]
-        rows.append(torch.cat([in_row(g, p) for g, p in zip(pieces, parameters, strict=True)]))
-    return torch.stack(rows)
+        with torch.enable_grad():
+            loss = cross_entropy(module(x[i]), y[i], None if allowed is None else allowed[i])
+            found = iter(torch.autograd.grad(loss, moving, allow_unused=True))
+        yield [next(found) if p.requires_grad else None for p in parameters]
