@@ -9,7 +9,7 @@ import numpy as np
 
 Runs = list[dict[str, Any]]  # one measurement per repeat
 
-TO_BARE = {"W1": 1.1, "W2": 1.15, "W4": 1.1, "W5": 1.1}  # Holdfast's time is at most this times the bare loop's
+TO_BARE = {"W1": 0.85, "W2": 1.0, "W3": 0.6, "W4": 1.05, "W5": 0.95}  # at most this times the bare loop's time
 TO_AVALANCHE = {"W1": 2.8, "W2": 1.4, "W3": 6.0, "W4": 2.5, "W5": 1.15}  # Avalanche's at least this times Holdfast's
 SCORING = 1.2  # all test sets after every task, Holdfast ÷ bare loop
 TWO_JOBS = 1.7  # compare in one process ÷ in two
