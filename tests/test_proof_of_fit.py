@@ -14,7 +14,6 @@ from holdfast.audit import Lease
 from holdfast.checks import check_learner
 from holdfast.engine import SGD, Adam, Growing, Net, cross_entropy, fisher
 from holdfast.methods._base import Learner
-from holdfast.protocols import Passing, Session
 from holdfast.seeds import generator
 from holdfast.types import Batch, Lesson
 
@@ -293,29 +292,6 @@ class Paths(Learner):
             return self.net(x, self.paths[task])
 
 
-@final
-@dataclass(frozen=True)
-class TryOptions(Passing):
-    """Every option of a task is learned; the one with the best validation accuracy stays."""
-
-    passes = 3
-
-    def _show_in_order(self, session: Session) -> None:
-        learner = session.learner
-        for task in session.stream.tasks:
-            session.meet(task)
-            before, trials = learner.state(), []
-            for option in learner.options(Lease(task.t, task.train, task.val)):
-                learner.load(before)
-                learner.choose(option)
-                for _ in session.show(task, self.passes, self.batch, lease_at_begin=True):
-                    pass
-                trials.append((session.val_accuracy(task), learner.state()))
-            learner.load(max(trials, key=lambda trial: trial[0])[1])
-            session.close(task)
-            session.score(task.t, step=0)
-
-
 @pytest.fixture(scope="module")
 def stream():
     return hf.stream("split", scenario="task", val=0.2)
@@ -387,12 +363,12 @@ def test_generated_rows_are_not_mistaken_for_old_data():
 
 
 def test_options_are_tried_scored_on_validation_data_and_rolled_back(stream):
-    protocol = TryOptions()
+    protocol = hf.protocol("crossval", optimiser="sgd", lr=(0.1,), decay=(0.0,), epochs=10, batch=10)
     record = hf.run(Paths(), stream, protocol=protocol)
     assert record.bwt == 0.0 and record.acc > 0.9
-    # Task t has t + 1 options, all of which cost updates; the losers leave no module behind.
-    per_task = record.resources["updates"]
-    trials = [u / (3 * -(-task["n_train"] // 10)) for u, task in zip(per_task, record.tasks, strict=True)]
-    assert trials == [1, 2, 3, 4, 5]
+    # Task t has t + 1 options, all of which are trials; the losers leave no module behind.
+    tried = [row["task"] for row in record.study["trials"]]
+    assert [tried.count(t) for t in range(5)] == [1, 2, 3, 4, 5]
+    assert record.settings["option"]["chosen_by"] == "val:task"
     largest = 4 * len(stream) * (65 * HIDDEN + (HIDDEN + 1) * 10)
     assert record.resources["bytes"][-1] <= largest * 1.5

@@ -43,7 +43,7 @@ def test_states_and_the_time_that_is_left(cell, record, clock):
 
 
 def test_work_beside_the_steps_is_told_and_moves_no_clock_hand(cell, clock):
-    seen = Board([cell("finetune")], kept=set())
+    seen = Board([cell("finetune")])
     seen(Event(0, Progress(0, 2, 50, 200, "warming up")))
     (row,) = seen.rows
     assert (row.state, row.doing, row.step, row.steps, row.eta) == ("running", "warming up 50/200", 0, 0, None)
