@@ -37,6 +37,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "prescient": STUDY,
     "realistic": STUDY,
     "application": {**STUDY, "alphas": 4},
+    "crossval": {"batch": 20, "lr": (0.01, 0.003), "decay": (0.0,), "epochs": 3},
 }
 METHODS: dict[str, dict[str, Any]] = {
     "er": {"memories": 30},
@@ -58,7 +59,7 @@ def runs(seed: int) -> Iterator[tuple[str, Any]]:
 
     for protocol, passing in PROTOCOLS.items():
         tasks = 2 if protocol == "prescient" else 3
-        val = 0.2 if protocol in ("realistic", "application") else 0.0
+        val = 0.2 if protocol in ("realistic", "application", "crossval") else 0.0
         for stream, words in STREAMS.items():
             for method in methods.names():
                 learner = hf.method(method, **METHODS.get(method, {}))

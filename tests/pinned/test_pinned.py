@@ -43,9 +43,9 @@ def test_refused_are_only_those_that_cannot_be(pinned):
         for protocol in make.PROTOCOLS
     }
     mixing = {
-        f"joint on {stream} under {study}"
+        f"joint on {stream} under {selecting}"
         for stream in make.STREAMS
-        for study in ("prescient", "realistic", "application")
+        for selecting in ("prescient", "realistic", "application", "crossval")
     }
     assert refused == needing | mixing
 
