@@ -313,3 +313,12 @@ def test_a_trial_that_diverges_is_left_out_and_a_task_of_which_all_do_fails(stre
     )
     with pytest.raises(hf.RunFailed, match="every trial of task 0 failed, the last because the loss became"):
         hf.run("finetune", stream, protocol=small(optimiser="sgd", lr=(1e30,)))
+
+
+def test_a_learner_without_any_option_is_told(stream):
+    class Nothing(Finetune):
+        def options(self, train):
+            return []
+
+    with pytest.raises(hf.RunFailed, match="Nothing.options gave nothing to try for task 0"):
+        hf.run(Nothing(), stream, protocol=small())

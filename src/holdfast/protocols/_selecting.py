@@ -136,6 +136,9 @@ class Selection:
         own = self.own
         if own["begun"] is None:
             own["options"] = self._proposed(task, lambda learner, lease: learner.options(lease))
+            if not own["options"]:
+                name = type(self.session.learner).__name__
+                raise RunFailed(f"{name}.options gave nothing to try for task {task.t}; [None] is one choice")
             own["begun"] = self.session.learner.state()
         while True:
             candidates = [Candidate(point, *rung) for rung in own["options"] for point in grid]
