@@ -320,5 +320,5 @@ def test_a_learner_without_any_option_is_told(stream):
         def options(self, train):
             return []
 
-    with pytest.raises(hf.RunFailed, match="Nothing.options gave nothing to try for task 0"):
+    with pytest.raises(hf.RunFailed, match=r"Nothing\.options gave nothing to try for task 0"):
         hf.run(Nothing(), stream, protocol=small())
