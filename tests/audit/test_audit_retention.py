@@ -85,6 +85,21 @@ def test_weights_as_wide_as_the_input_hold_no_rows(part, keeper):
     assert scanner(past).scan(keeper([net, torch.zeros(16, 16), torch.ones(16), net.copy()])) == (0, 0)
 
 
+def test_a_row_of_one_colour_is_no_proof(part, keeper):
+    past = part(12)
+    past.pixels[:3] = 0
+    assert scanner(past).scan(keeper([torch.zeros(100, 16), past.x()])) == (9, 9 * 64)
+
+
+@pytest.mark.parametrize("looked_at", [1, 16, 10**6])
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+def test_rows_are_found_among_gradients_that_are_all_positive(kind, looked_at, part, keeper, monkeypatch):
+    monkeypatch.setattr("holdfast.audit.retention._LOOKED_AT", looked_at)
+    past = part(12)
+    gradients = torch.rand(50, 1, 4, 4, generator=torch.Generator().manual_seed(1))
+    assert scanner(past).scan(keeper(torch.cat([gradients, past.x()]).to(kind)))[0] == 12
+
+
 def test_rows_count_once_however_often_they_are_kept(part, keeper):
     past = part(12)
     rows, size = scanner(past).scan(keeper([past.x(SOME), past.raw(SOME), past.x(SOME[:2]).clone()]))

@@ -14,9 +14,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from holdfast.audit.footprint import reachable
-from holdfast.types import Part
+from holdfast.types import Part, as_float
 
 _CHUNK = 4096
+_LOOKED_AT = 2**16  # entries of a table, to tell whether it can be of bytes
 BESIDE = 4  # columns that may stand beside a row: its label, its task
 _NOBODY = -(2**63)  # no hash of a row but once in 2^64
 
@@ -26,9 +27,9 @@ class Retention:
 
     Rows are matched bit for bit: as stored (bytes), as the learner saw them (floats), or halved in precision; in
     tensors, arrays and byte strings; shaped, flat, transposed or with a label beside them. Of images that were
-    augmented, the middle that every augmented copy has is looked for at all places of what is kept, also mirrored; a
-    middle of one colour is not. Rows that a learner altered otherwise, compressed, or keeps as Python numbers are not
-    found: the count is a lower bound.
+    augmented, the middle that every augmented copy has is looked for at all places of what is kept, also mirrored. Rows
+    and middles of one colour are not. Rows that a learner altered otherwise, compressed, or keeps as Python numbers are
+    not found: the count is a lower bound.
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -50,7 +51,8 @@ class Retention:
             if table.dtype.itemsize == 1 and table.is_floating_point():
                 table = table.float()
             if all(part.dtype == torch.uint8 and part.scale is None for part in self._past):
-                table = table[(table >= 0).all(1)]  # weights are not hashed
+                table = _of_bytes(table[(table >= 0).all(1)])  # weights and gradients are not hashed
+            table = table[_telling(table)]
             if not len(table):
                 continue
             self._hash_past()
@@ -92,7 +94,7 @@ class Retention:
         _, height, width = self.shape
         forms = [form[:, :, margin : height - margin, margin : width - margin] for form in forms]
         flat = forms[0].flatten(1)
-        telling = (flat != flat[:, :1]).any(1)  # one of a single colour is in many an image, and in empty tables
+        telling = _telling(flat)
         for form in forms:
             mine = form[telling]
             both = mine.flatten(1), mine.flip(-1).flatten(1)
@@ -160,6 +162,25 @@ def _whole(view: Tensor, width: int) -> Tensor | None:
         return None
     whole = torch.zeros(0, dtype=view.dtype, device=view.device).set_(view.untyped_storage())  # type: ignore[call-overload]
     return whole[: numbers // width * width]
+
+
+def _of_bytes(table: Tensor) -> Tensor:
+    """The rows of a table that may be rows of bytes as a network sees them, by some of their entries.
+
+    A gradient's rows may all be positive; to hash all past rows for them would take longer than a task's audit.
+    """
+    if not table.is_floating_point() or not table.numel():
+        return table
+    some = table[:, :: -(-table.numel() // _LOOKED_AT)].float().cpu().contiguous()
+    seen = as_float(torch.arange(256, dtype=torch.uint8))
+    values = torch.cat([seen, seen.half().float(), seen.bfloat16().float()]).unique()  # sorted
+    place = torch.searchsorted(values, some).clamp_(max=len(values) - 1)
+    return table[(values[place] == some).all(1).to(table.device)]
+
+
+def _telling(rows: Tensor) -> Tensor:
+    """(n,) which rows are not of a single colour: such are in many an image, in empty tables and in gradients."""
+    return (rows != rows[:, :1]).any(1)
 
 
 def _from_numpy(array: np.ndarray) -> Tensor | None:

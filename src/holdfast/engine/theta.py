@@ -218,14 +218,17 @@ class Net(Stateful):
     @contextmanager
     def evaluating(self) -> Iterator[None]:
         """No gradients, dropout off, batch statistics fixed; as before afterwards."""
-        modes = [(m, m.training) for m in self.module.modules()]
-        self.module.eval()
+        training = [m for m in self.module.modules() if m.training]
+        for (
+            m
+        ) in training:  # a module sets attributes slowly, and a scoring does this at every chunk
+            object.__setattr__(m, "training", False)
         try:
             with torch.no_grad():
                 yield
         finally:
-            for m, mode in modes:
-                m.training = mode
+            for m in training:
+                object.__setattr__(m, "training", True)
 
     def freeze(self, part: str | None = None) -> None:
         """Entries of θ that exist now (or those of one part) never change again, nor do their modules' buffers."""
