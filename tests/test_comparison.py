@@ -194,3 +194,37 @@ def test_data_of_one_name_are_numbered_in_the_order_they_were_given(arrays, tmp_
     assert all(line in str(found) and line in str(hf.Comparison.read(tmp_path)) for line in lost)
     page = (tmp_path / "report.html").read_text()
     assert all(stream.fingerprint[:8] not in page for stream in streams)
+
+
+def test_a_comparison_in_several_scenarios():
+    streams = [hf.stream("split", **SMALL, scenario=scenario) for scenario in ("class", "task")]
+    found = compared("finetune", seeds=2, scenario=["class", "task"])
+    apart = hf.compare("finetune", streams, seeds=2, net=NET, jobs=1)
+    assert list(found.summary()["methods"]) == ["finetune/class", "finetune/task"]
+    assert [r.R.tolist() for r in found.records] == [r.R.tolist() for r in apart.records]
+    (gap,) = found.summary()["gaps"]
+    assert gap["acc"]["mean"] > 0 and "finetune: ACC is" in str(found)
+    given = [{r.settings["stream.scenario"]["chosen_by"] for r in side.records} for side in (found, apart)]
+    assert given == [{"given"}] * 2
+    fixed = compared("finetune", seeds=2, scenario="task", stream_seed=3)
+    assert {(r.scenario, r.stream["seed"]) for r in fixed.records} == {("task", 3)}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "said"),
+    [
+        (["class", "clas"], "must be one of class, domain, task"),
+        (["class", "class"], "scenario 'class' is given twice; give it once"),
+        ([], "not an empty list"),
+        (3, "must be one of class, domain, task"),
+    ],
+)
+def test_a_scenario_that_cannot_be_is_refused(scenario, said):
+    with pytest.raises(hf.BadInput, match=said):
+        compared("finetune", scenario=scenario)
+
+
+def test_a_stream_that_cannot_be_cut_anew_is_refused():
+    held_out = hf.stream("split", **SMALL, val=0.2).held_out()
+    with pytest.raises(hf.BadInput, match="give one stream for each scenario"):
+        hf.compare("finetune", held_out, scenario=["class", "task"])

@@ -14,7 +14,7 @@ from holdfast.errors import BadInput, RunFailed
 from holdfast.methods import Learner, methods
 from holdfast.nets import NetSpec, nets
 from holdfast.protocols import Protocol, Watch, name_of, protocols
-from holdfast.settings import Shelf, Threads, expected, fits
+from holdfast.settings import Shelf, Threads, changed, expected, fits
 from holdfast.streams import StreamSpec, streams
 from holdfast.sweeps import (
     Cell,
@@ -45,8 +45,9 @@ from holdfast.sweeps import (
     write_text,
 )
 from holdfast.sweeps.board import Board, posted
+from holdfast.sweeps.on_node import recipe
 from holdfast.sweeps.store import dumps, take_over
-from holdfast.types import Record, Stream
+from holdfast.types import Record, Scenario, Stream
 
 if TYPE_CHECKING:
     import pandas
@@ -129,10 +130,12 @@ def compare(
     checkpoint_every: int | None = None,
     stream_seed: int | None = None,
     threads: int = 1,
+    scenario: str | Sequence[str] | None = None,
 ) -> Comparison:
     """Run several methods on the same streams and seeds, in parallel processes; each seed cuts the stream anew.
 
     Each has one thread; for large networks `threads` gives them more, and there are fewer processes then.
+    With `scenario`, e.g. `["class", "task"]`, every stream is cut anew in each of them, whatever its own.
     With `stream_seed`, every run has the stream of that seed, and `seeds` set weights, batches and the learner alone.
     With `out`, results are kept there: finished runs are not repeated, interrupted ones go on from the last task (and
     every `checkpoint_every` steps of it), and another experiment's folder is refused.
@@ -145,7 +148,8 @@ def compare(
         raise BadInput(f"seeds must be a number of seeds or a list of whole numbers, not {seeds!r}")
     if stream_seed is not None and (type(stream_seed) is not int or stream_seed < 0):
         raise BadInput(f"stream_seed must be a whole number >= 0, not {stream_seed!r}")
-    shown = [as_stream(s) if stream_seed is None else as_stream(s).fixed(stream_seed) for s in which]
+    shown = [cut for one in which for cut in _in_scenarios(as_stream(one), scenario)]
+    shown = shown if stream_seed is None else [cut.fixed(stream_seed) for cut in shown]
     built, way = as_net(net), as_protocol(protocol)
     cells = [Cell(m, s, built, way, seed, device, threads=threads) for s in shown for m in chosen for seed in numbers]
     if not cells:
@@ -376,9 +380,16 @@ class Comparison:
             self.report(folder / "report.html")
 
     def summary(self) -> dict[str, Any]:
-        """The content of summary.json: per label and metric the mean, its 95% interval and the values."""
-        failed = [{"cell": f.cell, "reason": f.reason} for f in self.failures]
-        return {**metrics.summarise(self.records, self.asked()), **({"failed": failed} if failed else {})}
+        """The content of summary.json: per label and metric the mean, its 95% interval and the values.
+
+        `gaps` has the differences between scenarios, where runs differ in nothing else.
+        """
+        besides = {
+            "gaps": [gap.entry() for gap in metrics.gaps(self.groups())],
+            "failed": [{"cell": f.cell, "reason": f.reason} for f in self.failures],
+        }
+        found = metrics.summarise(self.records, self.asked())
+        return {**found, **{name: entries for name, entries in besides.items() if entries}}
 
     def report(
         self, path: str | Path, title: str | None = None, reproduction: report.Reproduction | None = None
@@ -429,6 +440,24 @@ class Tuned:
         cell = self.choice.applied(self.cell)
         cell.refuse()
         return replace(cell, seed=cell.seed if seed is None else seed).run(watch)
+
+
+def _in_scenarios(cut: Stream, scenario: str | Sequence[str] | None) -> list[Stream]:
+    """The stream in each of these scenarios; none given: as it is."""
+    if scenario is None:
+        return [cut]
+    words = _listed(scenario)
+    twice = dict.fromkeys(word for i, word in enumerate(words) if word in words[:i])
+    faults = [f"scenario {word!r} is given twice; give it once" for word in twice]
+    made = recipe(cut)
+    if isinstance(made, Stream):
+        faults.append(f"stream {cut.name!r} cannot be cut anew in another scenario; give one stream for each scenario")
+    if not words:
+        faults.append(f"scenario must be {expected(Scenario)}, or a list of them, not an empty list")
+    if faults or isinstance(made, Stream):
+        raise BadInput(*faults)
+    specs = [changed(made.spec, {"scenario": word}, "given", f"stream {cut.name!r}") for word in words]
+    return [replace(made, spec=spec).cut() for spec in specs]
 
 
 def _every_faults(steps: Any) -> list[str]:

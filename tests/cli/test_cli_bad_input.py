@@ -114,6 +114,8 @@ def refused(holdfast, here: Path, command: str) -> list[str]:
         ("run gem --seeds -1", ["seeds", ">= 0", "'-1'"]),
         ("run gem --seeds ''", ["seeds", ">= 0", "''"]),
         ("run gem --seeds 1,2,1", ["seed 1", "twice"]),
+        ("compare gem,er --scenario class,clas --out out", ["scenario", "class, domain, task", "'clas'"]),
+        ("compare gem,er --scenario class,class --out out", ["scenario 'class'", "given twice"]),
         ("run gem --scenario ''", ["scenario", "class, domain, task"]),
         # --set
         ("run gem --set memories", ["NAME=VALUE", "'memories'"]),

@@ -150,6 +150,29 @@ def test_several_scenarios_give_several_streams(holdfast):
     assert sum("task scenario, task label given" in line for line in done.err.splitlines()) == 2
 
 
+def test_scenarios_stand_side_by_side_with_the_gap_between_them(holdfast, here):
+    done = holdfast("compare finetune,ewc TINY --scenario class,task --seeds 0,1,2 --out out")
+    text = " ".join(done.out.split())
+    summary = json.loads((here / "out" / "summary.json").read_text())
+    page = " ".join((here / "out" / "report.html").read_text().split())
+    assert [gap["label"] for gap in summary["gaps"]] == ["finetune", "ewc"]
+    for gap in summary["gaps"]:
+        assert gap["scenarios"] == ["task", "class"] and gap["seeds"] == [0, 1, 2]
+        task, classes = (summary["methods"][label]["acc"]["values"] for label in gap["labels"])
+        assert gap["acc"]["values"] == [a - b for a, b in zip(task, classes, strict=True)]
+        start = (
+            f"{gap['label']}: ACC is {gap['acc']['mean']:.3f} higher in the task scenario (task label given) than in"
+        )
+        assert start in text and start in page
+    assert "finetune/class seed 0: ACC" in done.err and "ewc/task seed 2: ACC" in done.err
+    assert "gaps" not in json.loads(holdfast("run ewc TINY --json").out)
+
+
+def test_run_takes_several_scenarios_too(holdfast):
+    done = holdfast("run finetune TINY --scenario class,task,domain")
+    assert done.code == 0 and " ".join(done.out.split()).count("one seed has no interval") == 3
+
+
 def test_the_same_command_finds_its_results_again(holdfast, here):
     first = holdfast("compare finetune,er TINY --seeds 0,1")
     (folder,) = (here / "runs").iterdir()

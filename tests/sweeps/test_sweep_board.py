@@ -144,6 +144,12 @@ def test_titles_say_what_differs(cell):
     ]
 
 
+def test_titles_name_the_scenario_as_labels_do(cell):
+    streams = [hf.stream("split", tasks=2, scenario=scenario) for scenario in ("class", "task")]
+    assert titles([cell("ewc", stream=stream) for stream in streams]) == ["ewc/class seed 0", "ewc/task seed 0"]
+    assert titles([cell("ewc", stream=streams[1])]) == ["ewc seed 0"]
+
+
 def test_a_title_that_is_given_is_taken_and_decides_nothing(cell):
     named = replace(cell("er", seed=3), title="ER, 10 tasks")
     assert titles([named, cell("er", seed=4)]) == ["ER, 10 tasks seed 3", "er seed 4"]

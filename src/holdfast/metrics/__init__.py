@@ -2,6 +2,7 @@
 
 from holdfast.metrics import panels, study
 from holdfast.metrics.examples import Examples, compare_examples, rescore
+from holdfast.metrics.gaps import Gap, gaps
 from holdfast.metrics.groups import Asked, Group, arenas, group
 from holdfast.metrics.scores import (
     METRICS,
@@ -23,6 +24,7 @@ __all__ = [
     "METRICS",
     "Asked",
     "Examples",
+    "Gap",
     "Group",
     "Interval",
     "Metric",
@@ -34,6 +36,7 @@ __all__ = [
     "forgetting_ctrl",
     "frame",
     "fwt",
+    "gaps",
     "group",
     "interval",
     "lca",

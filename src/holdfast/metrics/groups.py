@@ -13,6 +13,7 @@ from holdfast.metrics.scores import METRICS, summary
 from holdfast.settings import FIXED
 from holdfast.types import Record
 
+SCENARIO = ("scenario", "stream.scenario")  # the condition, as it is called in the record and among the settings
 NO_CONDITION = ("seed", "parameters")  # a network may grow differently with each seed
 
 
@@ -68,6 +69,12 @@ class Group:
     def arena(self) -> str:
         """Groups are ranked against each other only inside one arena: the same stream in the same scenario."""
         return canonical([_without_chosen(self.first, "stream"), self.scenario, len(self.first.tasks)])
+
+    @property
+    def beside_scenario(self) -> str:
+        """All its conditions but the scenario: groups that share them differ in nothing else."""
+        found = _conditions(self.first)
+        return canonical({name: value for name, value in found.items() if name not in SCENARIO})
 
     def conditions(self, place: str) -> dict[str, Any]:
         """The net, stream or protocol all its runs had; of a value chosen during each run, who chose it."""
@@ -266,7 +273,7 @@ def telling(alike: list[dict[str, str]], apart_by: Callable[[str], bool]) -> lis
         name
         for name in every
         if apart_by(name)
-        and name not in ("method", "scenario", "net.name")
+        and name not in ("method", *SCENARIO, "net.name")
         and len({conditions.get(name) for conditions in alike}) > 1
     ]
     told = _told_apart(alike, names)

@@ -53,9 +53,14 @@ def interval(values: Sequence[float | None]) -> Interval:
 
 def paired(a: Sequence[float | None], b: Sequence[float | None]) -> Interval:
     """The interval of a − b, seed by seed: a[i] and b[i] must come from the same seed."""
+    return interval(differences(a, b))
+
+
+def differences(a: Sequence[float | None], b: Sequence[float | None]) -> list[float | None]:
+    """a − b, seed by seed; None where either is undefined."""
     if len(a) != len(b):
         raise BadInput(f"paired values must come from the same seeds, not {len(a)} and {len(b)} of them")
-    return interval([None if x is None or y is None else x - y for x, y in zip(a, b, strict=True)])
+    return [None if x is None or y is None else x - y for x, y in zip(a, b, strict=True)]
 
 
 def verdict(

@@ -10,8 +10,8 @@ import numpy as np
 from plotly.offline import get_plotlyjs
 
 from holdfast.disk import write_text
-from holdfast.metrics import Asked, Group, interval
-from holdfast.report import card, page, parts, plots, settings, studies, table, words
+from holdfast.metrics import Asked, Group, gaps, interval
+from holdfast.report import card, page, parts, plots, scenarios, settings, studies, table, words
 from holdfast.report import reproduction as reproduced
 from holdfast.report.reproduction import Reproduction
 from holdfast.types import Record
@@ -41,6 +41,11 @@ def html(
         "" if reproduction is None else reproduced.section(reproduction),
         parts.section("Failed runs", "They are missing from all that follows.", _failed(failures or {})),
         parts.section("Summary", "", [*(_summary(arena, style) for arena in arenas), _notes(table.lacking([], asked))]),
+        parts.section(
+            "Scenarios side by side",
+            "The same runs in two scenarios: how much higher ACC is in one of them, paired over seeds.",
+            [_notes([scenarios.sentence(gap) for gap in gaps(groups)])],
+        ),
         studies.section(groups, drawn=reproduction is None),  # a reproduction draws its own
         parts.section(
             "Accuracy over tasks",

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
-from holdfast.metrics import Asked, Group
-from holdfast.report import table, words
+from holdfast.metrics import Asked, Group, gaps
+from holdfast.report import scenarios, table, words
 from holdfast.types import Record
 
 COLUMNS = ("acc", "bwt", "forgetting", "bytes", "train_seconds")
+WIDTH = 130  # of sentences; tables are as wide as they must be
 HEADINGS = ("label", "scenario", "task label", "seeds", "ACC", "BWT", "forgetting", "memory", "training")
 
 
 def text(records: Sequence[Record], asked: Sequence[Asked] = ()) -> str:
     """One line per label, a paragraph per stream and scenario; 'best' and 'tie' stand behind the numbers.
+
+    Below stands what the scenario alone is worth to each method that was run in several.
 
     `asked` says which seeds there should be.
     """
@@ -35,7 +39,9 @@ def text(records: Sequence[Record], asked: Sequence[Asked] = ()) -> str:
     bounds = [g.label for g in groups if g.mixed]
     notes = [f"{', '.join(bounds)}: saw all tasks at once, an upper bound, not ranked."] if bounds else []
     notes += table.lacking(groups, asked)
-    return "\n".join([*drawn, "", *notes, *([""] if notes else []), _note(groups)])
+    between = [textwrap.fill(scenarios.sentence(gap), WIDTH, subsequent_indent="  ") for gap in gaps(groups)]
+    paragraphs = [drawn, between, notes, [_note(groups)]]
+    return "\n\n".join("\n".join(lines) for lines in paragraphs if lines)
 
 
 def _note(groups: Sequence[Group]) -> str:

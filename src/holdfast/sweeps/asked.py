@@ -22,7 +22,7 @@ def together(experiment: Mapping[str, Any]) -> list[tuple[str, dict[int, str]]]:
 
 
 def titles(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """'ewc[strength=10]' for each of these settings: the method, and what tells it from its other runs."""
+    """'ewc/task[strength=10]' for each of these settings: the method, and what tells it from its other runs."""
     flat = without_fingerprints([_flat(run) for run in runs])
     texts = [{name: canonical(value) for name, value in found.items()} for found in flat]
     names = [run["method"]["name"] for run in runs]
@@ -30,7 +30,14 @@ def titles(runs: Sequence[Mapping[str, Any]]) -> list[str]:
         method: telling([text for text, name in zip(texts, names, strict=True) if name == method], lambda name: True)
         for method in dict.fromkeys(names)
     }
-    return [method + bracketed(found, apart[method]) for method, found in zip(names, flat, strict=True)]
+    bases = [_base(run, [other for other in runs if other["method"]["name"] == run["method"]["name"]]) for run in runs]
+    return [base + bracketed(found, apart[name]) for base, name, found in zip(bases, names, flat, strict=True)]
+
+
+def _base(run: Mapping[str, Any], alike: Sequence[Mapping[str, Any]]) -> str:
+    """The method, and its scenario where it is run in several."""
+    several = len({other["stream"].get("scenario") for other in alike}) > 1
+    return f"{run['method']['name']}/{run['stream'].get('scenario')}" if several else str(run["method"]["name"])
 
 
 def _flat(run: Mapping[str, Any]) -> dict[str, Any]:
