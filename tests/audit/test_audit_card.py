@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from holdfast.audit import card
+from holdfast.audit import Shown, card
 from holdfast.types import StreamInfo
 
 
@@ -14,6 +14,11 @@ def info(scenario="class", tasks=3, classes=6, hidden=False):
     return StreamInfo(
         "split", scenario, (4,), classes, tuple(tuple(range(t * each, (t + 1) * each)) for t in range(tasks)), hidden
     )
+
+
+def show(counts=({0: 5, 1: 5}, {2: 5, 3: 5}, {4: 5, 5: 5}), of_others=0.0):
+    """Segments with so many rows of each class; tasks have the same classes."""
+    return Shown(tuple(frozenset(each) for each in counts), tuple(counts), of_others)
 
 
 def lines(**changes):
@@ -28,6 +33,9 @@ def lines(**changes):
         "passes": 1.0,
         "most_looks": 1.0,
         "mixed": False,
+        "shown": show(),
+        "generators": [(0, 0), (0, 0), (0, 0)],
+        "informations": [],
     }
     return card(**{**usual, **changes})
 
@@ -51,12 +59,30 @@ CASES = [
     ("no_task_label", {"info": info("class")}, True),
     ("no_task_label", {"info": info("domain")}, True),
     ("no_task_label", {"info": info("task")}, False),
-    ("no_boundaries", {}, None),  # told, which is no fault
+    ("no_boundaries", {}, False),  # told: the stream leaves this challenge out
     ("no_boundaries", {"info": info(hidden=True)}, True),
     ("no_boundaries", {"info": info(hidden=True), "mixed": True}, None),
     ("no_old_data", {}, True),
     ("no_old_data", {"old_rows": [(0, 0), (1, 64), (0, 0)]}, False),  # also when it is gone at the end
     ("no_old_data", {"mixed": True}, False),
+    ("no_old_data", {"generators": [(0, 0), (1, 400)]}, True),  # what it generates are no old rows
+    ("no_generator", {}, True),
+    ("no_generator", {"generators": [(0, 0), (1, 400), (0, 0)]}, False),  # also when it is gone at the end
+    ("continuous_tasks", {}, False),
+    ("continuous_tasks", {"shown": show(of_others=0.1)}, True),
+    ("continuous_tasks", {"shown": show(of_others=0.1), "mixed": True}, None),
+    ("continuous_tasks", {"shown": show([{0: 5, 1: 5}])}, None),
+    ("overlapping_tasks", {}, False),
+    ("overlapping_tasks", {"shown": show([{0: 5, 1: 5}, {1: 5, 2: 5}])}, True),
+    ("overlapping_tasks", {"shown": show([{0: 5, 1: 5}])}, None),
+    ("class_frequencies", {}, None),  # no class comes twice
+    ("class_frequencies", {"shown": show([{0: 100, 1: 10}, {0: 10, 1: 100}])}, True),
+    ("class_frequencies", {"shown": show([{0: 100, 1: 100}, {0: 108, 1: 92}])}, False),  # chance makes as much
+    ("class_frequencies", {"shown": show([{0: 9, 1: 1}, {0: 9, 1: 1}]), "mixed": True}, None),
+    ("class_frequencies", {"shown": show([{0: 50}, {0: 90}])}, False),  # all rows there and there
+    ("long_sequence", {}, False),
+    ("long_sequence", {"info": info(tasks=20, classes=40)}, False),
+    ("long_sequence", {"info": info(tasks=21, classes=42)}, True),
     ("more_than_two_tasks", {}, True),
     ("more_than_two_tasks", {"info": info(tasks=2)}, False),
     ("causal_selection", {}, True),
@@ -80,6 +106,8 @@ CASES = [
     ("single_pass", {"passes": 0.9, "most_looks": 0.9}, True),  # a part of a pass
     ("single_pass", {"passes": 1.01, "most_looks": 2.0}, False),
     ("single_pass", {"passes": 1.0, "most_looks": 2.0}, False),  # others were not seen at all
+    ("uncertainty", {}, None),
+    ("uncertainty", {"informations": [0.2, 0.4]}, True),
 ]
 
 
@@ -103,6 +131,25 @@ def test_values_are_what_was_measured():
     assert made["single_pass"]["value"] == 2.5
     assert made["resemblance"]["value"] == pytest.approx(0.15)
     assert made["more_than_two_tasks"]["value"] == 3
+
+
+def test_what_the_harder_lines_measure():
+    apart = show([{0: 90, 1: 10}, {1: 50, 2: 50}, {0: 10, 2: 10, 3: 80}], of_others=0.25)
+    made = lines(shown=apart, informations=[0.2, 0.4])
+    assert made["continuous_tasks"]["value"] == 0.25
+    assert made["overlapping_tasks"]["value"] == pytest.approx((1 / 2 + 2 / 3) / 2)
+    assert made["class_frequencies"]["value"] == pytest.approx(0.9 / 0.1)  # class 0
+    assert made["uncertainty"]["value"] == pytest.approx(0.3)
+    assert made["long_sequence"]["value"] == 3
+
+
+def test_a_generator_is_called_generative_rehearsal():
+    made = lines(generators=[(1, 400), (2, 800)])
+    assert made["no_generator"]["value"] == 2 and "800 bytes" in made["no_generator"]["note"]
+    assert (
+        "generative rehearsal" in made["no_generator"]["note"] and "generative rehearsal" in made["no_old_data"]["note"]
+    )
+    assert "generative" not in str(lines())
 
 
 def test_seconds_are_shown_without_a_verdict():

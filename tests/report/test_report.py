@@ -436,3 +436,13 @@ def test_a_browser_draws_every_figure_without_complaint(records, fake, tmp_path)
     places = len(re.findall(r'class="plot[ "]', done.stdout))
     drawn = len(re.findall(r'class="plot js-plotly-plot"', done.stdout))
     assert places == drawn == len(Page(path.read_text(encoding="utf-8")).figures)
+
+
+def test_the_audit_has_the_papers_conditions_apart_from_its_harder_ones(fake):
+    line = {"value": 1, "unit": None, "met": True, "note": ""}
+    lines = {"shared_head": line | {"label": "One head"}, "memory": line | {"label": "Flat"}, "odd": line}
+    page = report.html([fake("gem", card=lines)])
+    heads = [re.findall(r"<th [^>]*tight[^>]*>(.*?)</th>", part) for part in page.split('<table class="audit">')[1:]]
+    assert [len(columns) for columns in heads] == [5, 6, 1]
+    assert "One head" in heads[0] and "Flat" in heads[1] and heads[2] == ["odd"]
+    assert "Cross-task resemblances" in heads[0] and 'aria-label="not measured"' in page

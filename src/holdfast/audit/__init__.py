@@ -2,7 +2,9 @@
 
 from holdfast.audit.card import card
 from holdfast.audit.footprint import footprint, glance, reachable
+from holdfast.audit.generators import generators
 from holdfast.audit.lease import Lease
 from holdfast.audit.retention import Retention
+from holdfast.audit.shown import Shown, shown
 
-__all__ = ["Lease", "Retention", "card", "footprint", "glance", "reachable"]
+__all__ = ["Lease", "Retention", "Shown", "card", "footprint", "generators", "glance", "reachable", "shown"]

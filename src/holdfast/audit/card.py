@@ -6,13 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.stats import chi2_contingency
 
+from holdfast.audit.shown import Shown
 from holdfast.types import StreamInfo
 
 Line = dict[str, Any]  # label, value, unit, met, note
 
 CONFIDENT = 0.5  # of the largest possible entropy: below it predictions on unseen tasks count as confident
 FLAT = 0.1  # a cost is constant when it grows by less than this share over the whole stream
+LONG = 20  # tasks: as many as the longest stream of papers 001 to 004 has; the paper gives no number
+CHANCE = 0.001  # class frequencies vary when equal ones would differ as much with a smaller probability than this
+AT_ONCE = "all tasks were shown at once"
 PEEKING = ("test:", "val:stream")  # choices made on these data, tests or later tasks, could not be made in practice
 
 
@@ -28,17 +33,23 @@ def card(
     passes: float,
     most_looks: float,
     mixed: bool,
+    shown: Shown,
+    generators: Sequence[tuple[int, int]],
+    informations: Sequence[float],
 ) -> dict[str, Line]:
     """All lines of the card. Per-task sequences are in the order of learning.
 
     `passes`: how often a row was seen, of those that were seen at all; `most_looks`: how often the one seen most was.
+    `generators`: those kept after each task, and their bytes. `informations`: of the last scoring, between predictions
+    and weights; empty where predictions are no samples.
     """
     kept, kept_bytes = max(old_rows, default=(0, 0))
     lines = {
         "resemblance": _resemblance(entropies, info),
         "shared_head": _line(
             "One output vector for all tasks", info.scenario, None, info.scenario != "task",
-            "class and domain scenarios share their outputs between tasks; in the task scenario they are masked",
+            f"the {info.classes} outputs were masked to each task's classes" if info.scenario == "task"
+            else f"all tasks share {info.classes} outputs, and none was masked",
         ),
         "no_task_label": _line(
             "No task label at test", "given" if info.task_given else "hidden", None, not info.task_given,
@@ -47,10 +58,19 @@ def card(
         "no_boundaries": _boundaries(info, mixed),
         "no_old_data": _line(
             "No old data kept", kept, "rows", kept == 0 and not mixed,
-            "all tasks were shown at once" if mixed
-            else f"{kept_bytes} bytes; rows of past tasks found in the learner's state, a lower bound",
+            AT_ONCE if mixed
+            else f"{kept_bytes} bytes; rows of past tasks found in the learner's state, a lower bound"
+            + ("; generative rehearsal: a generator stands for them" if max(generators, default=(0, 0))[0] else ""),
         ),
+        "no_generator": _generator(generators),
         "more_than_two_tasks": _line("More than two tasks", info.tasks, "tasks", info.tasks > 2, "paper 001 §5"),
+        "continuous_tasks": _continuous(shown, mixed),
+        "overlapping_tasks": _overlapping(shown),
+        "class_frequencies": _frequencies(shown, mixed),
+        "long_sequence": _line(
+            f"More than {LONG} tasks", info.tasks, "tasks", info.tasks > LONG,
+            f"the paper asks for extremely long sequences and gives no number; {LONG} is ours",
+        ),
         "causal_selection": _causal(settings, mixed),
         "memory": _growth("Memory does not grow", bytes_per_task, "bytes"),
         "update_seconds": _unjudged(_growth("Seconds per update do not grow", seconds_per_update, "s")),
@@ -59,6 +79,7 @@ def card(
             "Every example seen once", round(passes, 3), "passes", most_looks <= 1 + 1e-6,
             f"in training batches and through the lease, per row seen; the row seen most: {most_looks:.3g} times",
         ),
+        "uncertainty": _uncertainty(informations),
     }  # fmt: skip
     return lines
 
@@ -68,15 +89,68 @@ def _line(label: str, value: Any, unit: str | None, met: bool | None, note: str)
 
 
 def _boundaries(info: StreamInfo, mixed: bool) -> Line:
-    """Not judged where they were told: most streams tell them, and an evaluation is no less honest for it."""
     label = "No task boundaries told"
     if mixed:
-        return _line(label, None, None, None, "all tasks were shown at once")
+        return _line(label, None, None, None, AT_ONCE)
     if info.hidden:
         return _line(
             label, "hidden", None, True, "boundaries hidden: batches did not say their task, nor where it ended"
         )
-    return _line(label, "told", None, None, "the learner was told where each task begins and ends")
+    return _line(label, "told", None, False, "the learner was told where each task begins and ends")
+
+
+def _continuous(shown: Shown, mixed: bool) -> Line:
+    label, unit = "Tasks pass over into one another", "of the rows"
+    if mixed:
+        return _line(label, None, unit, None, AT_ONCE)
+    if len(shown.classes) < 2:
+        return _line(label, None, unit, None, "one task passes over into none")
+    note = "share of the training rows that were shown with a task and belong to another one"
+    return _line(label, shown.of_others, unit, shown.of_others > 0, note)
+
+
+def _overlapping(shown: Shown) -> Line:
+    label, unit, overlap = "Tasks share classes", "of the classes", shown.overlap
+    if overlap is None:
+        return _line(label, None, unit, None, "one task shares them with none")
+    note = "share of a later task's classes that an earlier one has, mean over later tasks; counted in training rows"
+    return _line(label, overlap, unit, overlap > 0, note)
+
+
+def _frequencies(shown: Shown, mixed: bool) -> Line:
+    """Of classes that are shown more than once: one that comes and goes says nothing about how frequent it is."""
+    label, unit = "Class frequencies vary", "times"
+    sizes = [sum(counts.values()) for counts in shown.counts]
+    tables = []  # per class: its rows in each segment that has it, and all others there
+    for c in sorted({c for counts in shown.counts for c in counts}):
+        found = [(counts[c], size - counts[c]) for counts, size in zip(shown.counts, sizes, strict=True) if c in counts]
+        tables += [np.array(found)] if len(found) > 1 else []
+    if mixed or not tables:
+        return _line(label, None, unit, None, AT_ONCE if mixed else "no class is shown with more than one task")
+    shares = [table[:, 0] / table.sum(1) for table in tables]
+    most = float(max(share.max() / share.min() for share in shares))
+    odds = [chi2_contingency(table).pvalue for table in tables if table[:, 1].any()]
+    varies = bool(odds and min(odds) * len(odds) < CHANCE)
+    note = f"the most that a class's share of the rows shown with one task is larger than with another; {len(tables)} "
+    note += f"classes are shown with several; {'more' if varies else 'no more'} than chance would make it"
+    return _line(label, most, unit, varies, note)
+
+
+def _generator(generators: Sequence[tuple[int, int]]) -> Line:
+    number, size = max(generators, default=(0, 0))
+    note = "networks in the learner's state, beside its own, whose last layer puts out an example; a lower bound"
+    if number:
+        note = f"generative rehearsal: {size} bytes of {note}"
+    return _line("No generator kept", number, "networks", number == 0, note)
+
+
+def _uncertainty(informations: Sequence[float]) -> Line:
+    label, unit = "Predictions tell how sure the model is", "nats"
+    if not informations:
+        why = "predictions are no samples, so what the weights leave open is not known; their entropy and calibration "
+        return _line(label, None, unit, None, f"{why}error are in the curves")
+    note = "mean mutual information between predictions and weights after the last task, from samples of predictions"
+    return _line(label, float(np.mean(informations)), unit, True, note)
 
 
 def _resemblance(entropies: Sequence[float], info: StreamInfo) -> Line:
@@ -120,5 +194,6 @@ def _growth(label: str, per_task: Sequence[float], unit: str) -> Line:
     growth = slope * (len(later) - 1) / start if start > 0 else 0.0
     value = {"last": per_task[-1], "slope": slope}
     begin = "second" if len(per_task) > 2 else "first"
-    note = f"{growth:+.0%} from the {begin} task to the last; per task: {', '.join(f'{v:.3g}' for v in per_task)}"
+    told = f"{round(growth, 2) + 0.0:+.0%}"  # +0%, never -0%
+    note = f"{told} from the {begin} task to the last; per task: {', '.join(f'{v:.3g}' for v in per_task)}"
     return _line(label, value, f"{unit}; slope per task", growth < FLAT, note)

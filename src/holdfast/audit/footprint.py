@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from holdfast.seeds import state_of, states
 
@@ -94,6 +94,11 @@ def _content(item: Any, sums: dict[int, int]) -> Any:
     return zlib.crc32(item) if isinstance(item, bytes | bytearray) else item
 
 
+def networks(thing: Any) -> list[nn.Module]:
+    """Every torch module that can be reached, and every module within it."""
+    return [item for item in _walked(thing) if isinstance(item, nn.Module)]
+
+
 def in_bytes(storage: torch.UntypedStorage) -> Tensor:
     """(n,) all bytes of a storage, whatever part of it a tensor looks at."""
     return torch.zeros(0, dtype=torch.uint8, device=storage.device).set_(storage)  # type: ignore[call-overload]
@@ -106,6 +111,11 @@ def reachable(thing: Any, all_that_moves: bool = False) -> Iterator[Kept]:
     Numbers and words in lists and the like are data; those that are attributes are not, nor are the states of random
     generators, unless asked for `all_that_moves`. Libraries are not searched, nor are files.
     """
+    return (item for item in _walked(thing, all_that_moves) if not isinstance(item, nn.Module))
+
+
+def _walked(thing: Any, all_that_moves: bool = False) -> Iterator[Any]:
+    """What `reachable` gives, and the torch modules on the way."""
     seen: dict[int, Any] = {}  # held, so that no other thing gets the number of one that was made on the way
     waiting = [thing]
     while waiting:
@@ -146,6 +156,8 @@ def reachable(thing: Any, all_that_moves: bool = False) -> Iterator[Kept]:
             if all_that_moves:
                 yield state_of(item)
         else:
+            if isinstance(item, nn.Module):
+                yield item
             waiting.extend(_held(item))
 
 

@@ -2,22 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from holdfast.api import Comparison
-from holdfast.commands.terminal import print_json, print_table
-from holdfast.metrics import Group
+from holdfast.commands.terminal import FAILED, complain, print_json, print_table
+from holdfast.errors import BadInput
+from holdfast.metrics import Group, desiderata
 from holdfast.report import words
-from holdfast.report.card import lines, tally
+from holdfast.report.card import blocks, line_of, lines, tally
 
 
-def show_cards(folder: str, as_json: bool) -> None:
-    """The card of every result in an output folder, and which results have none."""
+def show_cards(folder: str, as_json: bool, require: str | None = None) -> int:
+    """The card of every result in an output folder, and which results have none; 1 where a required line is not met."""
+    wanted = [] if require is None else _required(require)
     found = Comparison.read(folder)
-    groups = found.groups()
+    groups, bare = found.groups(), [each for each in found.asked() if not each.records]
+    lacking = desiderata.unmet(groups, wanted)
     if as_json:
-        print_json({"schema": 1, "cards": {g.label: _card(g) for g in groups}})
-        return
+        unmet = [{"label": g.label, "condition": key, "verdict": line_of(lines(g), key).met} for g, key in lacking]
+        asked = {} if require is None else {"required": wanted, "unmet": unmet}
+        print_json({"schema": 1, "cards": {g.label: _card(g) for g in groups}, **asked})
+    else:
+        _print_cards(groups)
+        for each in bare:
+            print(f"\n{each.title}: {words.finished(0, len(each.seeds))}, so there is no card.")
+    missing = [f"{each.title}: has no card, so nothing that is required is met" for each in bare if wanted]
+    complain(*(_complaint(g, key) for g, key in lacking), *missing)
+    return FAILED if lacking or missing else 0
+
+
+def _required(text: str) -> list[str]:
+    given = [word.strip() for word in text.split(",") if word.strip()]
+    if not given:
+        raise BadInput(f"--require must name one or more conditions, e.g. no-old-data,causal, not {text!r}")
+    return desiderata.required(given)
+
+
+def _complaint(group: Group, key: str) -> str:
+    line, name = line_of(lines(group), key), key.replace("_", "-")
+    return f"{group.label}: {name} is required and {line.met} ({line.value}: {line.note})"
+
+
+def _print_cards(groups: Sequence[Group]) -> None:
     for i, each in enumerate(groups):
         if i:
             print()
@@ -25,10 +52,13 @@ def show_cards(folder: str, as_json: bool) -> None:
         seeds = f"seed{'s' if len(each.seeds) > 1 else ''} {', '.join(map(str, each.seeds))}"
         seeds += "" if each.complete else f"; {words.finished(len(each.seeds), len(each.asked))}"
         print(f"{each.label} ({each.scenario} scenario, task label {words.label_given(each)}; {seeds})")
-        print_table(["condition", "measured", "", "note"], [[c.label, c.value, c.met, c.note] for c in card])
-        print(tally(card))
-    for asked in (each for each in found.asked() if not each.records):
-        print(f"\n{asked.title}: {words.finished(0, len(asked.seeds))}, so there is no card.")
+        for title, keys in blocks([each]):
+            shown = [(name, line_of(card, key)) for key, name in keys.items()]
+            rows = [[*([name] if any(keys.values()) else []), c.label, c.met, c.value, c.note] for name, c in shown]
+            headings = [*(["desideratum"] if any(keys.values()) else []), "condition", "", "measured", "evidence"]
+            print(f"\n{title}")
+            print_table(headings, rows)
+        print(f"\n{tally(card)}")
 
 
 def _card(group: Group) -> dict[str, Any]:
@@ -41,8 +71,27 @@ def _card(group: Group) -> dict[str, Any]:
         "seeds": group.seeds,
         "asked": len(group.asked),
         "failed": list(group.failed),
+        "desiderata": _desiderata(group),
         "lines": {key: _line([record.card.get(key, {}) for record in group.records]) for key in keys},
     }
+
+
+def _desiderata(group: Group) -> list[dict[str, Any]]:
+    """Those of paper 001 in its order and words, all seeds together."""
+    card, kinds = lines(group), {"minimal": desiderata.MINIMAL, "harder": desiderata.HARDER}
+    named = [(kind, key, name) for kind, each in kinds.items() for key, name in each.items()]
+    found = [(kind, name, line_of(card, key)) for kind, key, name in named]
+    return [
+        {
+            "name": name,
+            "kind": kind,
+            "line": line.key,
+            "verdict": line.met,
+            "measured": line.value,
+            "evidence": line.note,
+        }
+        for kind, name, line in found
+    ]
 
 
 def _line(seeds: list[dict[str, Any]]) -> dict[str, Any]:

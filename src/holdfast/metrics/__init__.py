@@ -1,6 +1,6 @@
 """Pure functions of records: the papers' numbers, their statistics over seeds, and the summary."""
 
-from holdfast.metrics import panels, study
+from holdfast.metrics import desiderata, panels, study
 from holdfast.metrics.examples import Examples, compare_examples, rescore
 from holdfast.metrics.gaps import Gap, gaps
 from holdfast.metrics.groups import Asked, Group, arenas, group
@@ -32,6 +32,7 @@ __all__ = [
     "arenas",
     "bwt",
     "compare_examples",
+    "desiderata",
     "forgetting",
     "forgetting_ctrl",
     "frame",

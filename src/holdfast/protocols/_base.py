@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from holdfast import metrics
-from holdfast.audit import card
+from holdfast.audit import card, shown
 from holdfast.engine import Keeper, Net, Optimiser, OptimiserName, ScheduleName, optimiser
 from holdfast.errors import BadInput, RunFailed
 from holdfast.methods import Learner
@@ -161,7 +161,7 @@ def record_of(
         },
         **session.chosen,
     }
-    shown, seen, most = zip(*m.looks.values(), strict=True)
+    looks, seen, most = zip(*m.looks.values(), strict=True)
     record = Record(
         method=name_of(learner),
         seed=session.seed,
@@ -200,9 +200,12 @@ def record_of(
             bytes_per_task=m.bytes,
             seconds_per_update=[s / u for s, u in zip(m.seconds, m.updates, strict=True)],
             flops_per_update=[f / u for f, u in zip(m.flops, m.updates, strict=True)],
-            passes=sum(shown) / sum(seen),
+            passes=sum(looks) / sum(seen),
             most_looks=max(most),
             mixed=learner.mixes,
+            shown=shown(stream),
+            generators=m.generators,
+            informations=_informations(m),
         ),
         mixed=learner.mixes,
         study=session.study,
@@ -211,6 +214,13 @@ def record_of(
         labels=tuple(task.test.y.cpu().numpy().astype(np.uint16) for task in stream.tasks),
     )
     return replace(record, metrics=metrics.summary(record))
+
+
+def _informations(measured: Measured) -> list[float]:
+    """Between predictions and weights, per task of the last scoring; nothing where predictions are no samples."""
+    last = measured.scorings[-1]
+    rows = [row for row in measured.curves if (row["after_task"], row["step"]) == (last["after_task"], last["step"])]
+    return [row["information"] for row in rows if "information" in row]
 
 
 def _columns(measured: Measured, rows: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from holdfast import types
-from holdfast.audit import Lease, Retention, footprint, glance
+from holdfast.audit import Lease, Retention, footprint, generators, glance
 from holdfast.engine import (
     CHECK_EVERY,
     Keeper,
@@ -78,6 +78,7 @@ class Measured:
     curves: list[dict[str, Any]] = field(default_factory=list)
     entropies: list[float] = field(default_factory=list)
     old_rows: list[tuple[int, int]] = field(default_factory=list)
+    generators: list[tuple[int, int]] = field(default_factory=list)  # networks and their bytes
     bytes: list[int] = field(default_factory=list)
     flops: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -232,6 +233,7 @@ class Session:
         self._remember(task.t)
         m.bytes.append(footprint(self.learner))
         m.old_rows.append(self._retention.scan(self.learner))
+        m.generators.append(self._generators())
         m.flops.append(self._spent.flops)
         m.seconds.append(self._spent.seconds)
         m.updates.append(self._spent.updates)
@@ -245,8 +247,12 @@ class Session:
         yield from self._train(showing, segments, lease_at_begin)
         m, n, spent = self.measured, len(segments), self._spent
         m.flops, m.seconds, m.updates = [spent.flops / n] * n, [spent.seconds / n] * n, [spent.updates / n] * n
-        m.bytes, m.old_rows = [footprint(self.learner)] * n, [(0, 0)] * n
+        m.bytes, m.old_rows, m.generators = [footprint(self.learner)] * n, [(0, 0)] * n, [self._generators()] * n
         self._spent = _Spent()
+
+    def _generators(self) -> tuple[int, int]:
+        """Kept by the learner beside its network: how many, and their bytes."""
+        return generators(self.learner, self.learner.net.module, self.stream.info.shape)
 
     def val_accuracy(self, task: Task) -> float:
         """Accuracy on the task's validation part, for protocols that select."""

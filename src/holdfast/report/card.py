@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.metrics import Group
+from holdfast.metrics import Group, desiderata
 from holdfast.report import words
 
 MET = {True: "met", False: "not met", None: "not applicable"}
 UNJUDGED = "not judged"  # measured, but without a verdict
+UNMEASURED = "not measured"  # of a run that was made before the card had the line
 SOME = "met by some seeds"
 
 
@@ -22,7 +23,7 @@ class Line:
     key: str
     label: str
     value: str
-    met: str  # 'met', 'not met', 'not applicable', 'not judged', or 'met by 2 of 3 seeds'
+    met: str  # 'met', 'not met', 'not applicable', 'not judged', 'not measured', or 'met by 2 of 3 seeds'
     note: str
 
 
@@ -33,9 +34,31 @@ def lines(group: Group) -> list[Line]:
     return [_line(key, {r.seed: r.card[key] for r in group.records if key in r.card}) for key in keys]
 
 
+def blocks(groups: Sequence[Group]) -> list[tuple[str, dict[str, str]]]:
+    """The lines of these groups' cards in three blocks: the paper's conditions, its harder ones, and all others.
+
+    Each has a title and, per line, what the paper calls it; empty where the paper is silent.
+    """
+    there = dict.fromkeys(line.key for g in groups for line in lines(g))
+    named = {**desiderata.MINIMAL, **desiderata.HARDER}
+    if not any(key in named for key in there):
+        return [("All conditions", dict.fromkeys(there, ""))]
+    return [
+        ("The five conditions of paper 001 (§5)", desiderata.MINIMAL),
+        ("Its six harder ones, which an evaluation may leave out if it says so", desiderata.HARDER),
+        ("Besides", {key: "" for key in there if key not in named}),
+    ]
+
+
+def line_of(found: Sequence[Line], key: str) -> Line:
+    """This line; one that a run does not have was not measured in it."""
+    missing = Line(key, key.replace("_", " "), words.UNDEFINED, UNMEASURED, "the run did not measure it")
+    return next((line for line in found if line.key == key), missing)
+
+
 def tally(found: Sequence[Line]) -> str:
     """'6 met, 2 not met, 1 not applicable'."""
-    counts = Counter(line.met if line.met in (*MET.values(), UNJUDGED) else SOME for line in found)
+    counts = Counter(line.met if line.met in (*MET.values(), UNJUDGED, UNMEASURED) else SOME for line in found)
     return ", ".join(f"{n} {word}" for word, n in counts.items())
 
 

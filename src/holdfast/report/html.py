@@ -236,21 +236,10 @@ def _audit(groups: Sequence[Group], style: dict[str, plots.Style]) -> list[str]:
     cards = [(g, lines) for g, lines in cards if lines]
     if not cards:
         return []
-    titles = {line.key: line.label for _, lines in cards for line in lines}
-    overview = "".join(
-        f'<tr><th scope="row">{_name(g, style)}</th><td>{escape(g.scenario)}</td>'
-        + "".join(_met_cell(lines, key) for key in titles)
-        + "</tr>"
-        for g, lines in cards
-    )
-    some = (
-        f" {_met(card.SOME)}" if any(line.met not in card.MET.values() for _, lines in cards for line in lines) else ""
-    )
-    head = [("Label", ""), ("Scenario", ""), *((name, "tight") for name in titles.values())]
-    drawn = [
-        parts.table("Audit", head, overview, "audit")
-        + f'<p class="key">{_met("met")} {_met("not met")} {_met("not applicable")}{some}</p>'
-    ]
+    some = any(line.met.startswith("met by") for _, lines in cards for line in lines)
+    key = " ".join(map(_met, ["met", "not met", "not applicable", *([card.SOME] if some else [])]))
+    drawn = [_overview(title, keys, cards, style) for title, keys in card.blocks(groups) if keys]
+    drawn.append(f'<p class="key">{key}</p>')
     columns = [("Condition", ""), ("Measured", ""), ("Verdict", ""), ("Note", "")]
     opened = " open" if len(cards) == 1 else ""
     for g, lines in cards:
@@ -266,14 +255,31 @@ def _audit(groups: Sequence[Group], style: dict[str, plots.Style]) -> list[str]:
     return drawn
 
 
+def _overview(
+    title: str,
+    keys: Mapping[str, str],
+    cards: Sequence[tuple[Group, list[card.Line]]],
+    style: dict[str, plots.Style],
+) -> str:
+    """Verdicts of all labels on some lines."""
+    labels = {line.key: line.label for _, lines in cards for line in lines}
+    heads = [(labels.get(key, named or key.replace("_", " ")), "tight") for key, named in keys.items()]
+    body = "".join(
+        f'<tr><th scope="row">{_name(g, style)}</th><td>{escape(g.scenario)}</td>'
+        + "".join(_met_cell(lines, key) for key in keys)
+        + "</tr>"
+        for g, lines in cards
+    )
+    return f"<h3>{escape(title)}</h3>" + parts.table(title, [("Label", ""), ("Scenario", ""), *heads], body, "audit")
+
+
 def _met_cell(lines: Sequence[card.Line], key: str) -> str:
-    met = next((line.met for line in lines if line.key == key), "not applicable")
-    return f'<td class="tight">{_met(met, short=True)}</td>'
+    return f'<td class="tight">{_met(card.line_of(lines, key).met, short=True)}</td>'
 
 
 def _met(met: str, short: bool = False) -> str:
     kinds = {"met": ("yes", "✓"), "not met": ("no", "✕"), "not applicable": ("none", words.UNDEFINED)}
-    kinds[card.UNJUDGED] = kinds["not applicable"]
+    kinds |= dict.fromkeys((card.UNJUDGED, card.UNMEASURED), kinds["not applicable"])
     kind, glyph = kinds.get(met, ("some", "◐"))
     if short:
         return f'<span class="met {kind}" role="img" aria-label="{escape(met)}" title="{escape(met)}">{glyph}</span>'
