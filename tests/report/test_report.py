@@ -244,6 +244,37 @@ def test_cost_axes_have_round_ticks_inside_their_range(spread):
     assert 2 <= len(ticks) <= 5 and all(low <= tick <= high for tick in ticks)
 
 
+def points(figure):
+    """Of a figure of costs: label -> (cost, ACC, whether it is ringed); and the names or numbers beside them."""
+    drawn = {t.name: (t.x[0], t.y[0], t.marker.line.width > 0) for t in figure.data if t.mode == "markers"}
+    return drawn, [note.text for note in figure.layout.annotations]
+
+
+def test_what_is_pareto_optimal_is_ringed_and_named_and_joined(fake):
+    (arena,) = table.arenas_of([fake(m, seed=s) for m in ("finetune", "ewc", "gem", "er", "iid") for s in range(3)])
+    figure = plots.cost(arena, "train_seconds", plots.styles([arena]))
+    drawn, beside = points(figure)
+    names = ["finetune", "ewc", "er", "gem"]
+    assert [label for label, (_, _, ringed) in drawn.items() if ringed] == ["finetune", "ewc", "gem", "er"]
+    assert not drawn["iid"][2]  # cheap and accurate, but an upper bound is no rival
+    (stairs,) = [trace for trace in figure.data if trace.name == "front"]
+    assert list(zip(stairs.x, stairs.y, strict=True))[:4] == [drawn[name][:2] for name in names]
+    assert beside == names
+    page = Page(report.html([r for g in arena for r in g.records])).text
+    named = ", ".join(f"{i} {name}" for i, name in enumerate(names, 1))
+    assert f"Training time, Pareto-optimal from the cheapest to the most accurate: {named}." in page
+
+
+def test_names_that_are_long_or_lie_on_each_other_become_numbers(fake):
+    def beside(*methods):
+        (arena,) = table.arenas_of([fake(m) for m in methods])
+        return points(plots.cost(arena, "flops", plots.styles([arena])))[1]
+
+    assert beside("finetune", "er") == ["finetune", "er"]
+    assert beside("finetune", "a method with a long name") == ["1", "2"]
+    assert beside("one", "two") == ["1", "2"]  # equal, and so both optimal
+
+
 def test_the_card_of_a_label_joins_its_seeds(fake):
     (group,) = metrics.group([fake("gem", seed=s) for s in range(3)])
     lines = {line.key: line for line in card.lines(group)}

@@ -2,6 +2,7 @@
 
 from holdfast.metrics import desiderata, panels, study
 from holdfast.metrics.examples import Examples, compare_examples, rescore
+from holdfast.metrics.fronts import front
 from holdfast.metrics.gaps import Gap, gaps
 from holdfast.metrics.groups import Asked, Group, arenas, group
 from holdfast.metrics.scores import (
@@ -36,6 +37,7 @@ __all__ = [
     "forgetting",
     "forgetting_ctrl",
     "frame",
+    "front",
     "fwt",
     "gaps",
     "group",

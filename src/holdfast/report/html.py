@@ -10,7 +10,7 @@ import numpy as np
 from plotly.offline import get_plotlyjs
 
 from holdfast.disk import write_text
-from holdfast.metrics import Asked, Group, gaps, interval
+from holdfast.metrics import Asked, Group, front, gaps, interval
 from holdfast.report import card, page, parts, plots, scenarios, settings, studies, table, words
 from holdfast.report import reproduction as reproduced
 from holdfast.report.reproduction import Reproduction
@@ -62,8 +62,9 @@ def html(
         ),
         parts.section(
             "Cost against accuracy",
-            "Up and to the left is better. Costs are of training: total seconds and FLOPs, and the bytes a learner "
-            "holds after the last task. The cost axes are logarithmic.",
+            "Up and to the left is better; what is ringed is Pareto-optimal: nothing cheaper is as accurate. "
+            "Costs are of training: total seconds and FLOPs, and the bytes a learner holds after the last task. "
+            "The cost axes are logarithmic.",
             [_costs(arena, style) for arena in arenas if len(arena) > 1],
         ),
         parts.section("Audit", "What the run measured of itself; nothing here is declared.", _audit(groups, style)),
@@ -228,7 +229,15 @@ def _scale() -> str:
 def _costs(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
     metrics = {"train_seconds": "Training time", "flops": "Training compute", "bytes": "Memory"}
     figures = [(name, plots.cost(arena, metric, style)) for metric, name in metrics.items()]
-    return _arena_title(arena) + _legend(arena, style) + parts.figures(figures, "grid")
+    notes = [_optimal(name, [g.label for g in front(arena, metric)]) for metric, name in metrics.items()]
+    drawn = parts.figures(figures, "grid")
+    return _arena_title(arena) + _legend(arena, style) + drawn + _notes([note for note in notes if note])
+
+
+def _optimal(cost: str, labels: Sequence[str]) -> str:
+    """'Training time, Pareto-optimal from the cheapest to the most accurate: 1 finetune, 2 er.'"""
+    named = ", ".join(f"{number} {label}" for number, label in enumerate(labels, 1))
+    return f"{cost}, Pareto-optimal from the cheapest to the most accurate: {named}." if labels else ""
 
 
 def _audit(groups: Sequence[Group], style: dict[str, plots.Style]) -> list[str]:

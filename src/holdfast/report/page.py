@@ -121,6 +121,7 @@ figcaption { margin-bottom: .3rem; font-size: .88rem; font-weight: 600; }
 .deep { overflow-x: auto; }
 .deep .plot { min-width: 680px; }
 .audit .tight { min-width: 5.5rem; white-space: normal; text-align: center; vertical-align: bottom; line-height: 1.25; }
+.audit tbody th { min-width: 9.5rem; }
 .lines td { white-space: normal; min-width: 7rem; overflow-wrap: anywhere; }
 .lines th { white-space: normal; overflow-wrap: anywhere; min-width: 8rem; }
 .lines td .met { white-space: nowrap; }

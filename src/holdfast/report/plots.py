@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from holdfast.metrics import Group, Interval, interval
+from holdfast.metrics import Group, Interval, front, interval
 from holdfast.report import words
 
 PALETTE = (
@@ -41,6 +41,7 @@ SCALE = ((0.0, "#f4f1ea"), (0.25, "#cfdcd6"), (0.5, "#8fb8b4"), (0.75, "#4a8791"
 WHITE_ABOVE = 0.74  # where white on SCALE is easier to read than ink
 INK, FAINT = "#24272b", "rgba(110,108,100,0.22)"
 COST_AXES = {"train_seconds": "training time", "flops": "training FLOPs", "bytes": "memory after the last task"}
+NAME_LENGTH = 14  # of names beside points; longer ones hide other points
 NUMBERS_UP_TO = 10  # tasks; beyond, the cells of a heat map are too small for digits
 
 
@@ -138,35 +139,80 @@ def first_task(arena: Sequence[Group], styles: dict[str, Style]) -> go.Figure:
 
 
 def cost(arena: Sequence[Group], metric: str, styles: dict[str, Style]) -> go.Figure:
-    """ACC against a cost on a logarithmic axis; up and to the left is better."""
-    figure, costs = go.Figure(), []
+    """ACC against a cost on a logarithmic axis; up and to the left is better (paper 001, figures 13 and 14).
+
+    Results that are Pareto-optimal are ringed, named and joined by stairs: below them lies all that is beaten.
+    """
+    best = [g.label for g in front(arena, metric)]
+    figure, points = go.Figure(), {}
     for g in arena:
-        spent, accuracy = interval(g.values(metric)), interval(g.values("acc"))
-        if not spent.mean or accuracy.mean is None:
-            continue
-        costs.append(spent.mean)
-        style = styles[g.label]
-        figure.add_scatter(
-            x=[spent.mean],
-            y=[accuracy.mean],
-            error_y=None if accuracy.half is None else {"array": [accuracy.half], "width": 3, "thickness": 1.2},
-            mode="markers",
-            marker={"color": style.colour, "symbol": style.symbol, "size": 11},
-            name=plain(g.label),
-            text=[f"{words.spread(accuracy, 'acc')}, {words.number(spent.mean, metric)}"],
-            hovertemplate="%{fullData.name}<br>%{text}<extra></extra>",
-        )
-    lay_out(figure, height=270)
+        cost, accuracy = interval(g.values(metric)), interval(g.values("acc"))
+        if cost.mean and accuracy.mean is not None:
+            points[g.label] = (cost.mean, accuracy.mean)
+            optimal = ", Pareto-optimal" if g.label in best else ""
+            figure.add_scatter(
+                x=[cost.mean],
+                y=[accuracy.mean],
+                error_y=None if accuracy.half is None else {"array": [accuracy.half], "width": 3, "thickness": 1.2},
+                mode="markers",
+                marker=_marker(styles[g.label], ringed=bool(optimal)),
+                name=plain(g.label),
+                text=[f"{words.spread(accuracy, 'acc')}, {words.number(cost.mean, metric)}{optimal}"],
+                hovertemplate="%{fullData.name}<br>%{text}<extra></extra>",
+            )
+    lay_out(figure, height=300)
     figure.update_xaxes(title_text=COST_AXES[metric], type="log")
-    if costs:
+    figure.update_yaxes(title_text="ACC", range=[0, 1.08])
+    if points:
+        costs = [cost for cost, _ in points.values()]
         low, high, ticks = _log_ticks(min(costs), max(costs))
         figure.update_xaxes(
             range=[math.log10(low), math.log10(high)],
             tickvals=ticks,
             ticktext=[words.number(tick, metric) for tick in ticks],
+            tickangle=0,
+            tickfont={"size": 11},
         )
-    figure.update_yaxes(title_text="ACC", range=[0, 1.03])
+        _add_front(figure, {label: points[label] for label in best if label in points}, low, high)
     return figure
+
+
+def _marker(style: Style, ringed: bool) -> dict[str, Any]:
+    ring = {"color": INK, "width": 1.6 if ringed else 0}
+    return {"color": style.colour, "symbol": style.symbol, "size": 11, "opacity": 1 if ringed else 0.6, "line": ring}
+
+
+def _add_front(figure: go.Figure, best: Mapping[str, tuple[float, float]], low: float, high: float) -> None:
+    """Stairs from the cheapest to the most accurate and on to the right, with names; with numbers, in the same order,
+    where names are long or would lie on each other."""
+    if not best:
+        return
+    x, y = map(list, zip(*best.values(), strict=True))
+    figure.add_scatter(
+        x=[*x, high],
+        y=[*y, y[-1]],
+        mode="lines",
+        line={"color": INK, "width": 1.2, "dash": "dot", "shape": "hv"},
+        opacity=0.6,
+        hoverinfo="skip",
+        name="front",
+    )
+    wide = math.log(high / low)
+    near = any(math.log(x[i + 1] / x[i]) < wide / 3 and y[i + 1] - y[i] < 0.08 for i in range(len(x) - 1))
+    named = max(map(len, best)) <= NAME_LENGTH and not near
+    for number, (label, (cost, accuracy)) in enumerate(best.items(), 1):
+        right = math.log(cost / low) > wide / 2
+        figure.add_annotation(
+            x=math.log10(cost),
+            y=accuracy,
+            text=plain(label) if named else str(number),
+            showarrow=False,
+            xanchor="right" if right else "left",
+            yanchor="bottom",
+            xshift=-5 if right else 5,
+            yshift=3,
+            font={"size": 11, "color": INK},
+        )
 
 
 def _over_tasks(
