@@ -125,8 +125,12 @@ class StreamSpec(ABC):
         what, rng = f"task {t} ({plan.name})", generator(seed, "rows", task=t)
         rows = _rows_of(data.y, plan.source)
         rows = rows[torch.randperm(len(rows), generator=rng)]  # all, so that test rows are the same for any val
-        train, val = rows[~held[rows]], rows[held[rows]]
         test = _rows_of(data.y_test, plan.source)
+        if plan.shares is not None:
+            rows = _shared_out(rows, data.y, plan.source, plan.shares, generator(seed, "shares"))
+        if plan.test_shares is not None:
+            test = _shared_out(test, data.y_test, plan.source, plan.test_shares, generator(seed, "test shares"))
+        train, val = rows[~held[rows]], rows[held[rows]]
         if plan.rows is not None:
             test = test[torch.randperm(len(test), generator=rng)]
             names = {c: data.classes[c] for c in plan.source}
@@ -152,6 +156,9 @@ class StreamSpec(ABC):
         return Task(t, plan.name, tuple(sorted(set(plan.classes))), *_dressed(plan, *parts))
 
 
+Shares = tuple[tuple[float, float], ...]  # from where to where, in one order of a class's rows for all tasks: (0, 1/2)
+
+
 class Rows(NamedTuple):
     """How many rows of each class a task has."""
 
@@ -172,6 +179,8 @@ class Plan:
     rows: Rows | None = None  # none: what the stream's examples, test_examples and val say
     augment: bool | None = None  # none: as the stream says, here and below
     scale: ScaleName | None = None
+    shares: Shares | None = None  # of the training and validation rows of each class; none: all
+    test_shares: Shares | None = None
 
 
 Planned = tuple[Plan, DataSet]  # a task, and the data set it is cut from
@@ -302,6 +311,21 @@ def same_classes(data: DataSet, transforms: Iterable[tuple[str, Transform | None
 
 def _rows_of(y: Tensor, classes: tuple[int, ...]) -> Tensor:
     return torch.isin(y, torch.tensor(classes)).nonzero().flatten()
+
+
+def bounds(n: int, share: tuple[float, float]) -> tuple[int, int]:
+    """Which of n rows a share of them is: shares that touch have none in common and leave none between them."""
+    return round(n * share[0]), round(n * share[1])
+
+
+def _shared_out(rows: Tensor, y: Tensor, classes: Sequence[int], shares: Shares, rng: torch.Generator) -> Tensor:
+    """Those of the rows that the task has of each class, in their order."""
+    order = torch.randperm(len(y), generator=rng)
+    mine = torch.zeros(len(y), dtype=torch.bool)
+    for c, share in zip(classes, shares, strict=True):
+        there = order[y[order] == c]
+        mine[there[slice(*bounds(len(there), share))]] = True
+    return rows[mine[rows]]
 
 
 def _shares(counts: Tensor, share: float) -> Tensor:
