@@ -419,6 +419,7 @@ class Record:
     card: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     mixed: bool = False  # all tasks were shown at once (the i.i.d. upper bound)
+    boundaries: Mapping[str, Any] = field(default_factory=dict)  # where they were detected: found, true, hits, ...
     study: Mapping[str, Any] = field(default_factory=dict)  # what a protocol that selects tried: trials, curves, blends
     predictions: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (scorings of it, n_test)
     labels: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (n_test,)

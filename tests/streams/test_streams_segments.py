@@ -188,7 +188,8 @@ def test_every_method_either_runs_or_says_in_a_line_what_it_needs(name, kind):
     with pytest.raises(hf.BadInput) as found:
         hf.run(learner, made)
     why = "but stream 'Told' shows them mixed" if kind is Told else f"which stream '{kind.__name__}' hides"
-    end = f"method {name!r} needs to know where tasks end, {why}; try 'finetune' or 'er'"
+    way = "" if kind is Told else " or protocol.boundaries=detected"
+    end = f"method {name!r} needs to know where tasks end, {why}; try 'finetune' or 'er'{way}"
     label = f"method {name!r} needs the task label, which the 'class' scenario hides; use scenario 'task'"
     assert found.value.faults == ((label, end) if learner.needs_task else (end,))
 
@@ -341,7 +342,8 @@ def test_such_a_stream_in_a_file_is_run_from_the_command_line_and_refusals_are_o
     assert main(["compare", "finetune,gem", *words, "--out", "other"]) == 2
     said = capsys.readouterr().err.splitlines()
     assert said == [
-        "holdfast: method 'gem' needs to know where tasks end, which stream 'Blurred' hides; try 'finetune' or 'er'"
+        "holdfast: method 'gem' needs to know where tasks end, which stream 'Blurred' hides; try 'finetune' or 'er' "
+        "or protocol.boundaries=detected"
     ]
     assert not (tmp_path / "other").exists()
 

@@ -36,12 +36,14 @@ def card(
     shown: Shown,
     generators: Sequence[tuple[int, int]],
     informations: Sequence[float],
+    boundaries: Mapping[str, Any] | None = None,
 ) -> dict[str, Line]:
     """All lines of the card. Per-task sequences are in the order of learning.
 
     `passes`: how often a row was seen, of those that were seen at all; `most_looks`: how often the one seen most was.
     `generators`: those kept after each task, and their bytes. `informations`: of the last scoring, between predictions
     and weights; empty where predictions are no samples.
+    `boundaries`: hits, misses, false alarms and delay of those that were detected; None where none were looked for.
     """
     kept, kept_bytes = max(old_rows, default=(0, 0))
     lines = {
@@ -55,7 +57,7 @@ def card(
             "No task label at test", "given" if info.task_given else "hidden", None, not info.task_given,
             "the task label was given to predict" if info.task_given else "predict was called without it",
         ),
-        "no_boundaries": _boundaries(info, mixed),
+        "no_boundaries": _boundaries(info, mixed, boundaries),
         "no_old_data": _line(
             "No old data kept", kept, "rows", kept == 0 and not mixed,
             AT_ONCE if mixed
@@ -88,10 +90,15 @@ def _line(label: str, value: Any, unit: str | None, met: bool | None, note: str)
     return {"label": label, "value": value, "unit": unit, "met": met, "note": note}
 
 
-def _boundaries(info: StreamInfo, mixed: bool) -> Line:
+def _boundaries(info: StreamInfo, mixed: bool, found: Mapping[str, Any] | None) -> Line:
+    """Not judged where they were told: most streams tell them, and an evaluation is no less honest for it."""
     label = "No task boundaries told"
     if mixed:
         return _line(label, None, None, None, AT_ONCE)
+    if found is not None:
+        value = {name: found[name] for name in ("hits", "misses", "false_alarms", "delay")}
+        note = "boundaries hidden, and detected from the loss; the rows seen since the last one were the task's lease"
+        return _line(label, value, "; delay in steps", True, note)
     if info.hidden:
         return _line(
             label, "hidden", None, True, "boundaries hidden: batches did not say their task, nor where it ended"

@@ -16,6 +16,7 @@ from holdfast.audit import card, shown
 from holdfast.engine import Keeper, Net, Optimiser, OptimiserName, ScheduleName, optimiser
 from holdfast.errors import BadInput, RunFailed
 from holdfast.methods import Learner
+from holdfast.protocols._boundaries import judged
 from holdfast.protocols._session import Maker, Measured, Scored, Session, Watch, faults_of_hiding, name_of
 from holdfast.settings import BelowOne, Count, NonNegative, Positive, Whole, provenance, settings_of
 from holdfast.types import Record, Stream
@@ -82,6 +83,11 @@ class Protocol(ABC):
     def show(self, job: Job) -> Session:
         """What `run` does with a job that nothing speaks against."""
 
+    @property
+    def boundaries_are(self) -> str | None:
+        """Told or detected; None for protocols that have no choice."""
+        return None
+
     def faults(self, learner: Learner, stream: Stream) -> list[str]:
         """What is impossible about this protocol with this learner on this stream."""
         return []
@@ -92,8 +98,8 @@ class Protocol(ABC):
 
     def refuse(self, learner: Learner, stream: Stream) -> None:
         """Raise the faults that would stop a run before its first step."""
-        faults = [*faults_of_hiding(learner, stream), *self._faults_of_schedule(), *self._faults_of_hiding(stream)]
-        faults += self.faults(learner, stream)
+        faults = faults_of_hiding(learner, stream, self.boundaries_are)
+        faults += [*self._faults_of_schedule(), *self._faults_of_hiding(stream), *self.faults(learner, stream)]
         if faults:
             raise BadInput(*faults)
 
@@ -161,6 +167,7 @@ def record_of(
         },
         **session.chosen,
     }
+    found = None if session.detector is None else judged(session.detector.found, m.updates)
     looks, seen, most = zip(*m.looks.values(), strict=True)
     record = Record(
         method=name_of(learner),
@@ -206,8 +213,10 @@ def record_of(
             shown=shown(stream),
             generators=m.generators,
             informations=_informations(m),
+            boundaries=found,
         ),
         mixed=learner.mixes,
+        boundaries=found or {},
         study=session.study,
         predictions=tuple(np.stack(column) for column in _columns(m, m.predictions)),
         uncertainties=tuple(np.stack(column).astype(np.float16) for column in _columns(m, m.uncertainties)),

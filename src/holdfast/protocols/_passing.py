@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Literal
 
 from holdfast.engine import Optimiser
 from holdfast.methods import Learner
 from holdfast.protocols._base import Job, Protocol
 from holdfast.protocols._session import Session, name_of
-from holdfast.settings import NonNegative, Positive, Whole
+from holdfast.settings import Count, NonNegative, Positive, Whole, provenance
 from holdfast.types import Stream, Task
 
 
@@ -19,6 +20,10 @@ class Passing(Protocol):
 
     lr: Positive = 0.1  # learning rate
     decay: NonNegative = 0.0  # weight decay: L2, added to the gradient; adamw: taken off the weights
+    boundaries: Literal["told", "detected"] = "told"  # detected: from the loss, on streams that hide where tasks end
+    boundary_window: Count = 10  # newest batches whose mean loss is compared with that before them
+    boundary_rise: Positive = 1.0  # of that mean, in deviations of the loss before, that makes a boundary
+    boundary_rows: Count = 1000  # rows before the newest batches with which a task that has ended is finished, at most
     score_first: Whole = 0  # also score the current task after each of its first batches (LCA)
 
     @property
@@ -35,11 +40,30 @@ class Passing(Protocol):
         """Passes over one task's data; where tasks are mixed, `passes` counts."""
         return self.passes
 
+    @property
+    def boundaries_are(self) -> str:
+        return self.boundaries
+
     def faults(self, learner: Learner, stream: Stream) -> list[str]:
         few = {t.t: n for t in stream.tasks if not isinstance(n := self.passes_over(t), int) or n < 1}
-        return [
+        found = [
             f"protocol {name_of(self)!r} passes {n!r} times over task {t}; once is the least" for t, n in few.items()
         ][:1]
+        return found + self._faults_of_boundaries(stream)
+
+    def _faults_of_boundaries(self, stream: Stream) -> list[str]:
+        name, told = name_of(self), self.boundaries == "told"
+        if not told and not stream.info.hidden:
+            return [
+                f"boundaries=detected of protocol {name!r} is for streams that hide where tasks end, and stream "
+                f"{stream.name!r} tells; leave it out, or try stream 'blurred'"
+            ]
+        settings = ("boundary_window", "boundary_rise", "boundary_rows") if told else ()
+        given = [field for field in settings if provenance(self)[field]["chosen_by"] == "given"]
+        return [
+            f"{field} of protocol {name!r} would be ignored: boundaries are told; try boundaries=detected"
+            for field in given
+        ]
 
     def descent(self) -> Optimiser:
         return self.optimiser_of(self.lr, self.decay)
@@ -53,6 +77,8 @@ class Passing(Protocol):
         return session
 
     def _show_in_order(self, session: Session) -> None:
+        if self.boundaries == "detected":
+            session.detect_boundaries(self.boundary_window, self.boundary_rise, self.boundary_rows)
         for task in session.remaining():
             if self.reset_optimiser:
                 session.learner.optimiser.reset()

@@ -31,6 +31,7 @@ from holdfast.engine import (
 )
 from holdfast.errors import BadInput, RunFailed
 from holdfast.methods import Learner
+from holdfast.protocols._boundaries import Detector
 from holdfast.protocols._showing import Clock, Showing
 from holdfast.protocols._slips import slips_at_start
 from holdfast.seeds import dice, generator, set_dice
@@ -117,6 +118,7 @@ class Session:
         self._spent = _Spent()
         self.steps = 0  # of the showing under way
         self.showing: Showing | None = None  # the one under way
+        self.detector: Detector | None = None  # finds where tasks end, where that is hidden
         self.own: dict[str, State] = {}  # what a protocol wants to find again when an interrupted run goes on
         self.next = 0  # the task to be learned next
         self._halfway: dict[str, State] | None = None  # a state from the middle of a task, to be taken up there
@@ -190,8 +192,15 @@ class Session:
         showing = self._showing(lease, part, segment.task, passes, batch, segment.ordered)
         if hidden:  # a learner that is told of no boundary is told once, when the first segment begins
             showing.begun, showing.lesson = task.t > 0, self._whole_lesson(passes, batch)
-        yield from self._train(showing, [segment], lease_at_begin and not hidden, finish=not hidden)
+            showing.detector = self.detector
+        over = self.detector is not None and task.t == len(self.stream) - 1  # of the last one's end everybody knows
+        yield from self._train(showing, [segment], lease_at_begin and not hidden, finish=not hidden or over)
         self.close(task)
+
+    def detect_boundaries(self, window: int, rise: float, rows: int) -> None:
+        """From now on, where the stream hides where tasks end, the learner is told what can be found out of it."""
+        segments = self.stream.segments
+        self.detector = Detector(segments, self.own, self.note_looks, window=window, rise=rise, rows=rows)
 
     def _whole_lesson(self, passes: int, batch: int) -> Lesson:
         """Of the stream: that of a segment would tell where it ends."""
@@ -501,15 +510,20 @@ def _tests(tasks: Sequence[Task]) -> list[tuple[Task, Part]]:
     return [(task, task.test) for task in tasks]
 
 
-def faults_of_hiding(learner: Learner, stream: Stream) -> list[str]:
-    """A learner cannot run where what it needs is hidden: the task label by the scenario, boundaries by the stream."""
+def faults_of_hiding(learner: Learner, stream: Stream, boundaries: str | None = None) -> list[str]:
+    """A learner cannot run where what it needs is hidden: the task label by the scenario, boundaries by the stream.
+
+    `boundaries`: 'detected', 'told', or None where the protocol has no choice.
+    """
     name, found = name_of(learner), []
     if learner.needs_task and not stream.info.task_given:
         found.append(
             f"method {name!r} needs the task label, which the {stream.scenario!r} scenario hides; use scenario 'task'"
         )
-    if learner.needs_boundaries and not learner.mixes and (hides := _hides(stream)):
-        found.append(f"method {name!r} needs to know where tasks end, {hides}; try 'finetune' or 'er'")
+    detected, hidden = boundaries == "detected", stream.info.hidden
+    if learner.needs_boundaries and not learner.mixes and (hides := _hides(stream)) and not (hidden and detected):
+        way = " or protocol.boundaries=detected" if hidden and boundaries else ""
+        found.append(f"method {name!r} needs to know where tasks end, {hides}; try 'finetune' or 'er'{way}")
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 
@@ -15,6 +16,7 @@ from holdfast.audit import Lease
 from holdfast.engine import CHECK_EVERY, Optimiser, Samples, State, batches, check_finite, counting
 from holdfast.errors import RunFailed
 from holdfast.methods import Learner
+from holdfast.protocols._boundaries import Detector
 from holdfast.protocols._slips import refuse_slips
 from holdfast.types import Batch, Lesson, Part
 
@@ -44,6 +46,7 @@ class Showing:
         self.done = 0  # steps
         self.begun = False
         self.lesson: Lesson | None = None  # what `begin` is told; none: what this showing has
+        self.detector: Detector | None = None  # finds where tasks end, where that is hidden
         self.clock, self.steps_clock = Clock(), Clock()
         self._beside = 0  # operations of all that is not a step
         self._dice = rng.get_state()  # when the pass under way began
@@ -115,26 +118,45 @@ class Showing:
         for this in range(max(self.done - 1, 0) // per_pass, -(-total // per_pass)):
             self._dice = self.rng.get_state()
             clock.start(self.done not in untimed)
-            cut = batches(self.part, self.batch, self.rng, self.task, only, ordered=self.ordered, rows=self.rows)
+            rows = self.rows or self.detector is not None
+            cut = batches(self.part, self.batch, self.rng, self.task, only, ordered=self.ordered, rows=rows)
             for each in islice(cut, self.done - this * per_pass, total - this * per_pass):
-                self._losses.append(self._observe(each))
+                self._losses.append(loss := self._observe(each))
                 self.done += 1
                 if self.done % CHECK_EVERY == 0 or self.done == total:
                     self.check()
                 clock.stop()
                 if self.done in (1, total):
                     refuse_slips(self.learner)
+                if self.detector is not None and self.detector.ended(self.lease.task, each, float(loss)):
+                    self._pass_boundary(self.detector)
                 yield self.done
                 clock.start(self.done not in untimed)
             clock.stop()
 
     def finish(self) -> None:
         """The learner finishes the task, and its lease is over."""
+        if self.detector is None:
+            self._finish(self.lease)
+            return
+        with self.detector.leased(over=True) as lease:
+            self._finish(lease)
+
+    def _finish(self, lease: Lease) -> None:
         self._pace(0, 0)
         with self.beside():
-            self.learner.finish(self.lease)
-        self.lease.close()
+            self.learner.finish(lease)
+        lease.close()
         refuse_slips(self.learner)
+
+    def _pass_boundary(self, detector: Detector) -> None:
+        """The learner finishes one task and begins the next, of which it is told as much as of the first."""
+        with detector.leased(over=False) as lease:
+            self._finish(lease)
+        detector.pass_boundary()
+        whole = self.lesson or self._lesson()
+        with self.beside():
+            self.learner.begin(None, replace(whole, steps=whole.steps - detector.steps))
 
     @contextmanager
     def beside(self) -> Iterator[None]:
@@ -192,6 +214,8 @@ class Showing:
 
     def _observe(self, batch: Batch) -> Tensor:
         self._pace(self.done, self.total)
+        if self.detector is not None:
+            batch = self.detector.labelled(batch)
         if self.done in self._samples.at:
             loss = self._samples.count(self.done, lambda: self.learner.observe(batch))
         else:
