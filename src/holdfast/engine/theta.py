@@ -219,9 +219,7 @@ class Net(Stateful):
     def evaluating(self) -> Iterator[None]:
         """No gradients, dropout off, batch statistics fixed; as before afterwards."""
         training = [m for m in self.module.modules() if m.training]
-        for (
-            m
-        ) in training:  # a module sets attributes slowly, and a scoring does this at every chunk
+        for m in training:  # a module sets attributes slowly, and a scoring does this at every chunk
             object.__setattr__(m, "training", False)
         try:
             with torch.no_grad():
