@@ -107,7 +107,7 @@ class VCL(Learner):
     def _step(
         self, net: Net, optimiser: Optimiser, batch: Batch, prior: Tensor, rows: int, rng: torch.Generator
     ) -> Tensor:
-        """One step on L."""
+        """One step on L; gives its first term, which other methods' losses can be compared with."""
         net.zero_grad()
         logits = net(batch.x, self.samples, rng).flatten(0, 1)  # (S·B, C)
         allowed = self.allowed(batch.task)
@@ -115,9 +115,9 @@ class VCL(Learner):
             allowed = allowed.repeat(self.samples, 1)
         loss = cross_entropy(logits, batch.y.repeat(self.samples), allowed)
         loss.backward()  # type: ignore[no-untyped-call]
-        apart = descend_divergence(net.grad, net.theta, prior, 1 / rows, self._reached())
+        descend_divergence(net.grad, net.theta, prior, 1 / rows, self._reached())
         optimiser.step(net)
-        return loss.detach() + apart
+        return loss.detach()
 
     def _fit_means(self, train: Lease, plan: Lesson) -> None:
         """Maximum likelihood: the variances take no part, and so stay as they are."""

@@ -119,21 +119,22 @@ def divergence(theta: Tensor, prior: Tensor, among: Tensor | None = None) -> Ten
     >>> divergence(torch.tensor([1.0, 0.0]), torch.zeros(2))  # N(1, 1) and N(0, 1)
     tensor(0.5000)
     """
-    return descend_divergence(torch.zeros_like(theta), theta, prior, 1.0, among)
+    (mean, rho), (mean0, rho0) = theta.chunk(2, -1), prior.chunk(2, -1)
+    wider = rho - rho0
+    each = wider.expm1() - wider + (mean - mean0).square() * (-rho0).exp()
+    return (each if among is None else each * among).sum(-1) / 2
 
 
 @torch.no_grad()
-def descend_divergence(grad: Tensor, theta: Tensor, prior: Tensor, share: float, among: Tensor | None = None) -> Tensor:
+def descend_divergence(grad: Tensor, theta: Tensor, prior: Tensor, share: float, among: Tensor | None = None) -> None:
     """grad ← grad + share · ∂KL/∂θ, that is (μ − μ0) / e^ρ0 for means and ½ (e^(ρ − ρ0) − 1) for log-variances.
 
-    Gives share · KL. Without autograd, which would pass over θ several times more.
+    Without autograd, which would pass over θ several times more.
     """
-    (mean, rho), (mean0, rho0) = theta.detach().chunk(2, -1), prior.chunk(2, -1)
-    off, wider = mean - mean0, rho - rho0
-    of_mean, of_rho = off * (-rho0).exp(), wider.expm1()
+    (mean, rho), (mean0, rho0) = theta.chunk(2, -1), prior.chunk(2, -1)
+    for_mean, for_rho = (mean - mean0) * (-rho0).exp(), (rho - rho0).expm1()
     if among is not None:
-        of_mean, of_rho, wider = of_mean * among, of_rho * among, wider * among
+        for_mean, for_rho = for_mean * among, for_rho * among
     grad_mean, grad_rho = grad.chunk(2, -1)
-    grad_mean.add_(of_mean, alpha=share)
-    grad_rho.add_(of_rho, alpha=share / 2)
-    return share / 2 * (of_rho.sum(-1) - wider.sum(-1) + (of_mean * off).sum(-1))
+    grad_mean.add_(for_mean, alpha=share)
+    grad_rho.add_(for_rho, alpha=share / 2)
