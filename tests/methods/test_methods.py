@@ -104,16 +104,19 @@ def test_finetune_and_joint_go_down_the_cross_entropy(stream):
 
 
 @pytest.mark.parametrize("one_by_one", [False, True])
+@pytest.mark.parametrize("anchor", ["each", "latest"])
 @pytest.mark.parametrize("labels", ["true", "predicted", "sampled", "batch mean"])
-def test_ewc_descends_the_sum_over_all_past_tasks(stream, labels, one_by_one):
+def test_ewc_descends_the_sum_over_all_past_tasks(stream, labels, anchor, one_by_one):
     how = {"emulate": "batch mean"} if labels == "batch mean" else {"labels": labels}
-    learner = started("ewc", stream, strength=70.0, samples=30, one_by_one=one_by_one, **how)
+    learner = started("ewc", stream, strength=70.0, samples=30, one_by_one=one_by_one, anchor=anchor, **how)
     anchors = []
     for task in stream.tasks[:2]:
         show(learner, task)
         dice = learner.rng.get_state()
         finish(learner, task)
         anchors.append((fisher_by_hand(learner, task, dice, 30, labels), learner.net.theta.detach().clone()))
+    if anchor == "latest":
+        anchors = [(f, anchors[-1][1]) for f, _ in anchors]
     show(learner, stream.tasks[2], steps=1)  # away from the last anchor
     penalty = lambda θ: 70.0 / 2 * sum((f * (θ - a) ** 2).sum() for f, a in anchors)  # noqa: E731
     batch = next_batch(stream.tasks[2])

@@ -25,7 +25,8 @@ class EWC(Learner):
         L(θ) = CE(θ) + λ/2 · Σ_k Σ_i F_ki (θ_i − θ*_ki)²
 
     The sum over tasks is one quadratic, ½ Σ_i (A_i θ_i² − 2 B_i θ_i) + const with A = ΣF_k and B = ΣF_kθ*_k, so a
-    step costs the same however many tasks there were.
+    step costs the same however many tasks there were. With `anchor=latest` (Huszár, 2018; paper 001) all of it pulls to
+    the weights that the last task left, which the penalties of the tasks before are in already: B = A θ*_t.
 
     >>> import holdfast as hf
     >>> record = hf.run(hf.method("ewc", strength=100), hf.stream("split", tasks=2, examples=50), seed=0)
@@ -35,6 +36,7 @@ class EWC(Learner):
 
     strength: NonNegative | Literal["1/lr"] = 10.0  # λ; 1/lr: the inverse of the learning rate (papers 003, 004)
     samples: Count = 200  # examples behind each Fisher estimate
+    anchor: Literal["each", "latest"] = "each"  # θ*: those that each task left, or the last one's for all
     labels: Labels = "sampled"  # whose gradient is squared: the true, the predicted, or a sampled label
     one_by_one: bool = False  # a penalty per past task, as paper 002's authors do: the same result, slower
     emulate: Literal["none", "batch mean"] = "none"  # paper 002's code squares the gradient of the batch's mean loss
@@ -62,8 +64,10 @@ class EWC(Learner):
             F = g**2  # not the Fisher information: it shrinks as the batch grows
         else:
             F = fisher(self.net, batch, allowed, self.labels, self.rng)
+        now = self.net.theta.detach()
         if self.one_by_one:
-            self.apart.append([F, self.net.theta.detach().clone()])
+            each = self.apart if self.anchor == "each" else [[old, now.clone()] for old, _ in self.apart]
+            self.apart = [*each, [F, now.clone()]]
             return
         self.importance += F
-        self.anchored += F * self.net.theta.detach()
+        self.anchored = self.importance * now if self.anchor == "latest" else self.anchored + F * now
