@@ -25,8 +25,9 @@ class Bayes(NetSpec):
     """Mean-field Gaussian ReLU perceptron (Blundell et al., 2015; papers 001, 000): w_i ~ N(μ_i, e^ρ_i), independent.
 
     θ = (μ, ρ): its first half are all means, its second all log-variances. Without samples the network answers with its
-    means; with S of them it gives (S, B, C), one draw of all weights for each or, `local`, one of every unit's input
-    for each row (Kingma et al., 2015), which has less noise and costs little more than one.
+    means; with S of them it gives (S, B, C): by `weights`, one draw of all weights for each, or `local`, one of every
+    unit's input for each row (Kingma et al., 2015). A row's answers are distributed alike under both; gradients have
+    less noise under the second, and ten samples cost 0.4 of ten passes in place of 0.7 (benchmarks/bayes.py).
 
     >>> from holdfast.types import StreamInfo
     >>> info = StreamInfo("split", "class", (1, 8, 8), 10, ((0, 1, 2, 3, 4), (5, 6, 7, 8, 9)))
@@ -36,7 +37,7 @@ class Bayes(NetSpec):
 
     hidden: tuple[Count, ...] = (100, 100)  # units of each hidden layer
     log_variance: float = -6.0  # ρ of every weight at the start
-    sampling: Sampling = "weights"  # a draw of the weights per sample, or of every unit's input
+    sampling: Sampling = "local"  # every unit's input is drawn for each row, or the weights once per sample
     init: Init = "tenth0"  # of the means: torch's own, xavier, truncated, tenth or tenth0 (deviation 0.1, biases 0)
 
     def build(self, info: StreamInfo) -> nn.Module:

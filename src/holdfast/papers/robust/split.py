@@ -112,7 +112,7 @@ def _entry(shown: Shown, scale: Scale, row: str, column: str, settings: Mapping[
         column=column,
         method=hf.method("ewc" if plain else "vcl", **settings, **({} if plain else drawn)),
         stream=hf.stream("split", tasks=TASKS, scenario=shown.scenario, **data),
-        net=hf.net("mlp" if plain else "bayes", hidden=hidden),
+        net=hf.net("mlp", hidden=hidden) if plain else hf.net("bayes", hidden=hidden, sampling="weights"),
         protocol=hf.protocol("epochs", **training),
     )
 
