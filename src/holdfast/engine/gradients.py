@@ -105,7 +105,8 @@ def linear_chain(module: nn.Module) -> list[Layer] | None:
 
     It is asked at every step, since hooks and modes may have changed; so it looks where torch itself keeps things.
     """
-    if type(module) is not nn.Sequential or _hooked(module):  # a subclass may do more in its forward
+    plain = isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward
+    if not plain or _hooked(module):
         return None
     chain: list[Layer] = []
     gates: list[nn.Module] = []

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from holdfast.audit.lease import Lease
 from holdfast.engine import Net, Optimiser, Plain, cross_entropy
+from holdfast.nets._base import Sampled
 from holdfast.types import Batch, Lesson, StreamInfo
 
 Option = str | None  # a structural choice; none: there is nothing to choose
@@ -91,8 +92,9 @@ class Learner(Plain):
 
     def predict(self, x: Tensor, task: int | None) -> Tensor:
         """Logits (B, C), or S samples of them (S, B, C). `task` is None when the scenario hides it. Changes nothing."""
+        module = self.net.module
         with self.net.evaluating():
-            return self.net(x)
+            return module.predict(x) if isinstance(module, Sampled) else self.net(x)
 
     # What most methods need, as functions they call.
 

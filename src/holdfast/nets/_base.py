@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from holdfast.errors import BadInput
+from holdfast.seeds import generator
 from holdfast.types import StreamInfo
 
 Init = Literal["torch", "xavier", "truncated", "tenth", "tenth0"]
@@ -65,3 +67,48 @@ class Dropout(nn.Dropout):
         bits = drawn.view(torch.int16)[: z.numel()].view(z.shape)
         least = min(round(self.p * 2**16) - 2**15, 2**15 - 1)  # one more would not fit into 16 bits
         return z * (bits >= least) * (1 / (1 - self.p))
+
+
+class Sampled(nn.Sequential):
+    """Layers whose predictions are so many samples, with dropout on (Gal & Ghahramani, 2016); otherwise no others."""
+
+    def __init__(self, layers: Sequence[nn.Module], samples: int) -> None:
+        super().__init__(*layers)
+        self.samples = samples
+
+    def predict(self, x: Tensor) -> Tensor:
+        """(S, B, C): the same samples of units whatever and whenever is asked."""
+        return dropout_samples(self, x, self.samples, generator(0, "dropout"))
+
+
+def sequence(layers: Sequence[nn.Module], test_samples: int, net: str) -> nn.Sequential:
+    """The layers one after the other; with samples, predictions have dropout on."""
+    if not test_samples:
+        return nn.Sequential(*layers)
+    made = Sampled(layers, test_samples)
+    if not drops(made):
+        raise BadInput(f"test_samples of net {net!r} needs dropout, which is 0; try dropout=0.5")
+    return made
+
+
+def drops(module: nn.Module) -> bool:
+    """Whether samples can be had of it: layers one after the other, with dropout among them."""
+    return isinstance(module, nn.Sequential) and any(isinstance(m, nn.Dropout) and m.p for m in module)
+
+
+def dropout_samples(layers: nn.Module, x: Tensor, samples: int, rng: torch.Generator) -> Tensor:
+    """(S, B, C) outputs of layers in eval mode, but with dropout: each sample lacks the same units for all rows."""
+    each = list(layers.children())
+    first = next(i for i, m in enumerate(each) if isinstance(m, nn.Dropout))
+    z = _dropped(each[:first], x, rng)  # the same for all samples
+    return torch.stack([_dropped(each[first:], z, rng) for _ in range(samples)])
+
+
+def _dropped(layers: list[nn.Module], z: Tensor, rng: torch.Generator) -> Tensor:
+    for m in layers:
+        if isinstance(m, nn.Dropout):
+            kept = torch.rand(z.shape[1:], generator=rng) >= m.p  # drawn on the CPU, whatever the device
+            z = z * kept.to(z.device, z.dtype).div_(1 - m.p)
+        else:
+            z = m(z)
+    return z

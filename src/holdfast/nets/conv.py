@@ -7,8 +7,8 @@ from typing import final
 
 from torch import nn
 
-from holdfast.nets._base import Init, NetSpec, begun, image_shape
-from holdfast.settings import BelowOne, Count
+from holdfast.nets._base import Init, NetSpec, begun, image_shape, sequence
+from holdfast.settings import BelowOne, Count, Whole
 from holdfast.types import StreamInfo
 
 
@@ -24,6 +24,7 @@ class Conv(NetSpec):
     map_dropout: BelowOne = 0.0  # of what each convolution's pooling leaves
     input_dropout: BelowOne = 0.0  # of pixels
     init: Init = "torch"  # torch's own, xavier-uniform, truncated normal, tenth, tenth0 (papers 003, 004)
+    test_samples: Whole = 0  # so many answers with dropout on (Gal & Ghahramani, 2016); 0: one with it off
 
     def build(self, info: StreamInfo) -> nn.Module:
         channels, height, width = image_shape(info, "conv", smallest=2 ** len(self.filters))
@@ -37,4 +38,5 @@ class Conv(NetSpec):
         layers += [nn.Flatten(), begun(nn.Linear(channels * height * width, self.hidden), self.init), nn.ReLU()]
         if self.dropout:
             layers.append(nn.Dropout(self.dropout))
-        return nn.Sequential(*layers, begun(nn.Linear(self.hidden, info.classes), self.init))
+        layers.append(begun(nn.Linear(self.hidden, info.classes), self.init))
+        return sequence(layers, self.test_samples, "conv")

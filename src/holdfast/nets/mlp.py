@@ -8,8 +8,8 @@ from typing import final
 
 from torch import nn
 
-from holdfast.nets._base import Dropout, Init, NetSpec, begun
-from holdfast.settings import BelowOne, Count
+from holdfast.nets._base import Dropout, Init, NetSpec, begun, sequence
+from holdfast.settings import BelowOne, Count, Whole
 from holdfast.types import StreamInfo
 
 
@@ -28,6 +28,7 @@ class MLP(NetSpec):
     dropout: BelowOne = 0.0  # of hidden units
     input_dropout: BelowOne = 0.0  # of inputs
     init: Init = "torch"  # torch's own, xavier-uniform (002), truncated normal (003, 004), tenth (003, 004: EWC, IMM)
+    test_samples: Whole = 0  # so many answers with dropout on (Gal & Ghahramani, 2016); 0: one with it off
 
     def build(self, info: StreamInfo) -> nn.Module:
         width = math.prod(info.shape)
@@ -39,4 +40,5 @@ class MLP(NetSpec):
             if self.dropout:
                 layers.append(Dropout(self.dropout))
             width = units
-        return nn.Sequential(*layers, begun(nn.Linear(width, info.classes), self.init))
+        layers.append(begun(nn.Linear(width, info.classes), self.init))
+        return sequence(layers, self.test_samples, "mlp")
