@@ -9,13 +9,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from holdfast.api import Comparison, compare, load, method, net, protocol, run, run_cells, stream, sweep, tune
+    from holdfast.api import (
+        Comparison,
+        compare,
+        diagnose,
+        load,
+        method,
+        net,
+        protocol,
+        run,
+        run_cells,
+        stream,
+        sweep,
+        tune,
+    )
     from holdfast.data import at_hand
     from holdfast.engine import Growing, Memory, Net
     from holdfast.errors import BadInput, PastDataError, RunFailed
     from holdfast.estimator import ContinualClassifier
     from holdfast.methods import Learner
-    from holdfast.metrics import interval, panels, study
+    from holdfast.metrics import Diagnosis, interval, panels, study
     from holdfast.protocols import Passing, Protocol
     from holdfast.streams import Plan, Rows, StreamSpec
     from holdfast.sweeps import Cell, Choice
@@ -24,10 +37,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "BadInput", "Batch", "Cell", "Choice", "Comparison", "ContinualClassifier", "Growing", "Learner", "Memory", "Net",
-    "Passing", "PastDataError", "Plan", "Protocol", "Record", "Rows", "RunFailed", "Segment", "Stream", "StreamInfo",
-    "StreamSpec", "Task", "at_hand", "compare", "interval", "load", "method", "net", "panels", "protocol", "run",
-    "run_cells", "stream", "study", "sweep", "tune",
+    "BadInput", "Batch", "Cell", "Choice", "Comparison", "ContinualClassifier", "Diagnosis", "Growing", "Learner",
+    "Memory", "Net", "Passing", "PastDataError", "Plan", "Protocol", "Record", "Rows", "RunFailed", "Segment", "Stream",
+    "StreamInfo", "StreamSpec", "Task", "at_hand", "compare", "diagnose", "interval", "load", "method", "net", "panels",
+    "protocol", "run", "run_cells", "stream", "study", "sweep", "tune",
 ]  # fmt: skip
 
 _ROOMS = (  # where public names live; a room's files are names in it, too, so `hf.study` is that of metrics

@@ -1,4 +1,4 @@
-"""The public verbs: stream, method, net, protocol, run, compare, sweep, load."""
+"""The public verbs: stream, method, net, protocol, run, compare, sweep, tune, diagnose, load."""
 
 from __future__ import annotations
 
@@ -265,6 +265,43 @@ def tune(
     cells = trial_cells(cell, grid)
     found = run_cells(cells, None if out is None else Path(out), jobs, watch)
     return Tuned(choose(grid, found.outcomes(cells)), cell)
+
+
+def diagnose(
+    stream: StreamLike,
+    net: str | NetLike = "bayes",
+    method: str | Learner | type[Learner] | None = None,
+    repeats: int = 20,
+    protocol: ProtocolLike = "early",
+    device: str = "auto",
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    watch: Watcher | None = None,
+) -> metrics.Diagnosis:
+    """Does this stream pose the problem at all? (Paper 001 §6.1.) Prints as sentences that end in a number.
+
+    A learner, VCL unless another `method` is given, learns the first task, and is looked at before each of the first
+    batches of the second: how sure it is, how hard the batch pulls at its output layer, and how hard the prior pulls
+    back; the same with permuted pixels, which resemble nothing. Each repeat is a seed: of stream, weights and batches.
+
+    >>> found = diagnose("split", repeats=2, protocol=protocol("early", steps=50), jobs=1)
+    >>> found.most.__round__(2), len(found.course("ratio"))
+    (2.3, 15)
+    """
+    if type(repeats) is not int or repeats < 1:
+        raise BadInput(f"repeats must be a whole number >= 1, not {repeats!r}")
+    what = as_method(method or diagnosing()), as_stream(stream).first(2), as_net(net), as_protocol(protocol)
+    found = run_cells(
+        [Cell(*what, seed, device) for seed in range(repeats)], None if out is None else Path(out), jobs, watch
+    )
+    if found.failures:
+        raise RunFailed(f"{found.failures[0].cell} failed: {found.failures[0].reason}")
+    return metrics.Diagnosis.of(found.records)
+
+
+def diagnosing() -> Learner:
+    """The learner that looks at a stream; ten draws of its weights tell how sure it is."""
+    return method("vcl", test_samples=10)
 
 
 def run_cells(

@@ -326,6 +326,15 @@ class Stream:
         settings, reseed = {**self.settings, "scored_on": "val"}, partial(_reseed_held_out, self.reseed)
         return replace(self, tasks=tasks, mixtures=mixtures, settings=settings, reseed=reseed)
 
+    def first(self, tasks: int) -> Stream:
+        """The same stream, over after so many tasks; the outputs stay those of all its classes."""
+        if tasks >= len(self):
+            return self
+        info = replace(self.info, task_classes=self.info.task_classes[:tasks])
+        settings, reseed = {**self.settings, "first": tasks}, partial(_reseed_first, self.reseed, tasks)
+        cut = self.tasks[:tasks], self.mixtures[:tasks]
+        return replace(self, info=info, tasks=cut[0], mixtures=cut[1], settings=settings, reseed=reseed)
+
     def fixed(self, seed: int) -> Stream:
         """The stream cut with this seed, whatever the seed of the run that asks for it."""
         return _fixed(self.reseed, seed)
@@ -362,6 +371,10 @@ class Stream:
 
 def _reseed_held_out(reseed: Callable[[int], Stream], seed: int) -> Stream:
     return reseed(seed).held_out()
+
+
+def _reseed_first(reseed: Callable[[int], Stream], tasks: int, seed: int) -> Stream:
+    return reseed(seed).first(tasks)
 
 
 def _fixed(reseed: Callable[[int], Stream], seed: int, of_run: int | None = None) -> Stream:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli import audit, data, demo, export, report, reproduce, run, sweep, watch
+from holdfast.cli import audit, data, demo, diagnose, export, report, reproduce, run, sweep, watch
 from holdfast.cli import list as listing
 from holdfast.cli._usage import Command, Group
 from holdfast.commands.terminal import BAD_INPUT, FAILED, INTERRUPTED, Stopped, complain
@@ -48,6 +48,7 @@ def _app() -> typer.Typer:
     app.command("compare", cls=Command, help=run.COMPARE, context_settings=run.LENIENT)(run.run)
     app.command("sweep", cls=Command)(sweep.sweep)
     app.command("watch", cls=Command)(watch.watch)
+    app.command("diagnose", cls=Command)(diagnose.diagnose)
     app.command("reproduce", cls=Command)(reproduce.reproduce)
     app.command("list", cls=Command)(listing.list_)
     app.command("report", cls=Command)(report.report)

@@ -27,7 +27,7 @@ Given = defaultdict[str, dict[str, str]]  # owner ('' where none was named) -> s
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of `run` and `compare` as they were typed; None where the default is wanted."""
+    """The options of `run`, `compare` and `diagnose` as they were typed; None where the default is wanted."""
 
     methods: tuple[str, ...]
     stream: str = "split"
@@ -35,6 +35,7 @@ class Asked:
     tasks: str | None = None
     examples: str | None = None
     scenario: str | None = None  # may be several, separated by commas
+    first: int | None = None  # only so many tasks of the stream
     net: str = "mlp"
     protocol: str = "online"
     lr: str | None = None
@@ -211,7 +212,8 @@ def _streams(asked: Asked, given: Given, seed: int, faults: list[str]) -> list[S
                 name = name_of(spec)
                 with collected(faults), own.guarded(f"stream {name!r}"):
                     cut = spec.cut(name, asked.data, seed)
-                    found.append(cut.fixed(fit(Whole, values["seed"])) if "seed" in values else cut)
+                    cut = cut.fixed(fit(Whole, values["seed"])) if "seed" in values else cut
+                    found.append(cut if asked.first is None else cut.first(asked.first))
     return found
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from holdfast.api import Comparison, claimed
 from holdfast.commands import folder
-from holdfast.commands.experiment import Asked, cells_of
+from holdfast.commands.experiment import Asked, Execution, cells_of
 from holdfast.commands.progress import shown
 from holdfast.commands.terminal import FAILED, Stopped, complain, print_json, tell
 from holdfast.errors import BadInput, NotKept, RunFailed
-from holdfast.sweeps import execute, locked
+from holdfast.sweeps import Cell, execute, locked
 from holdfast.sweeps.board import posted
 
 
@@ -38,14 +38,20 @@ def run_asked(asked: Asked, output: Output, faults: Sequence[str] = ()) -> int:
         raise BadInput(*dict.fromkeys(found))
     home = folder.default(cells) if output.out is None else Path(output.out)
     with alone(home):
-        if output.fresh:
-            folder.clear(home)
-        experiment = claimed(home, cells)
-        with shown(cells, output.quiet) as board, posted(board, home):
-            results = execute(cells, home, ways.jobs, board, ways.checkpoint_every)
-        comparison = Comparison.of(cells, results, experiment)
-        comparison.keep(home)
+        comparison = performed(cells, ways, home, output)
     return said(comparison, home, output)
+
+
+def performed(cells: Sequence[Cell], ways: Execution, home: Path, output: Output) -> Comparison:
+    """Run these cells in their folder, for all to see, and keep what comes of them there."""
+    if output.fresh:
+        folder.clear(home)
+    experiment = claimed(home, cells)
+    with shown(cells, output.quiet) as board, posted(board, home):
+        results = execute(cells, home, ways.jobs, board, ways.checkpoint_every)
+    comparison = Comparison.of(cells, results, experiment)
+    comparison.keep(home)
+    return comparison
 
 
 def said(comparison: Comparison, home: Path, output: Output) -> int:

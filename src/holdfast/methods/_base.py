@@ -134,6 +134,27 @@ class Learner(Plain):
         return train.take(torch.randperm(len(train), generator=self.rng)[:n])
 
 
+class Terms(NamedTuple):
+    """The gradients of a loss's two terms in the output layer, (n,) each."""
+
+    likelihood: Tensor
+    prior: Tensor | None  # none: the loss has no such term
+
+
+class Weighing(Learner):
+    """A method whose loss is a likelihood on the batch and a prior on the weights, or the likelihood alone."""
+
+    @abstractmethod
+    def terms(self, batch: Batch) -> Terms:
+        """What the step on this batch would add up. It changes nothing but `net.grad`."""
+
+    def output_layer(self, vector: Tensor) -> Tensor:
+        """The entries of a (P,) vector that are of the last layer: of the last module that has weights of its own."""
+        views = self.net.unflatten(vector)
+        last = next(reversed(views)).rpartition(".")[0]
+        return torch.cat([view.flatten() for name, view in views.items() if name.rpartition(".")[0] == last])
+
+
 class Merging(Learner):
     """A method that has a network per task and answers with their merge."""
 

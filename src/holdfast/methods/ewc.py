@@ -12,14 +12,14 @@ from holdfast.audit.lease import Lease
 from holdfast.engine import Net, Optimiser, fisher
 from holdfast.engine.fisher import Labels
 from holdfast.engine.penalty import pull
-from holdfast.methods._base import Learner
+from holdfast.methods._base import Terms, Weighing
 from holdfast.settings import Count, NonNegative
 from holdfast.types import Batch, StreamInfo
 
 
 @final
 @dataclass
-class EWC(Learner):
+class EWC(Weighing):
     """Elastic weight consolidation (Kirkpatrick et al., 2017).
 
         L(θ) = CE(θ) + λ/2 · Σ_k Σ_i F_ki (θ_i − θ*_ki)²
@@ -49,12 +49,23 @@ class EWC(Learner):
 
     def observe(self, batch: Batch) -> Tensor:
         loss = self.gradient(batch)
+        self._pull()
+        self.optimiser.step(self.net)
+        return loss
+
+    def terms(self, batch: Batch) -> Terms:
+        self.gradient(batch)
+        likelihood = self.output_layer(self.net.grad)
+        self.net.zero_grad()
+        self._pull()
+        return Terms(likelihood, self.output_layer(self.net.grad))
+
+    def _pull(self) -> None:
+        """net.grad ← net.grad + the gradient of the penalty."""
         strength = 1 / self.optimiser.lr if self.strength == "1/lr" else self.strength
         pull(self.net, self.importance, self.anchored, strength)
         for F, old in self.apart:
             pull(self.net, F, F * old, strength)
-        self.optimiser.step(self.net)
-        return loss
 
     def finish(self, train: Lease) -> None:
         batch = self.sample(train, self.samples)

@@ -7,13 +7,13 @@ from typing import final
 
 from torch import Tensor
 
-from holdfast.methods._base import Learner
+from holdfast.methods._base import Terms, Weighing
 from holdfast.types import Batch
 
 
 @final
 @dataclass
-class Finetune(Learner):
+class Finetune(Weighing):
     """Plain training, task after task (paper 002's `single`): the lower bound.
 
         L(θ) = CE(θ)
@@ -28,3 +28,7 @@ class Finetune(Learner):
         loss = self.gradient(batch)
         self.optimiser.step(self.net)
         return loss
+
+    def terms(self, batch: Batch) -> Terms:
+        self.gradient(batch)
+        return Terms(self.output_layer(self.net.grad), None)

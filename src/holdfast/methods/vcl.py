@@ -13,7 +13,7 @@ from torch.func import functional_call
 from holdfast.audit.lease import Lease
 from holdfast.engine import Net, Optimiser, TaskRing, cross_entropy, repeat
 from holdfast.errors import BadInput, RunFailed
-from holdfast.methods._base import Learner
+from holdfast.methods._base import Terms, Weighing
 from holdfast.nets.bayes import bayesian, descend_divergence
 from holdfast.seeds import beside
 from holdfast.settings import Count, Whole
@@ -22,7 +22,7 @@ from holdfast.types import Batch, Lesson, StreamInfo
 
 @final
 @dataclass
-class VCL(Learner):
+class VCL(Weighing):
     """Variational continual learning (Nguyen et al., 2018; paper 001 §5).
 
         L(θ) = 1/S Σ_s CE(w_s) + KL(q_θ ‖ q_{t−1}) / N_t,   w_s ~ q_θ
@@ -77,8 +77,21 @@ class VCL(Learner):
             self._fit_means(train, plan)
 
     def observe(self, batch: Batch) -> Tensor:
-        prior = self.before if self.prior == "posterior" else self.initial
-        return self._step(self.net, self.optimiser, batch, prior, self.rows, self.rng)
+        return self._step(self.net, self.optimiser, batch, self._prior(), self.rows, self.rng)
+
+    def terms(self, batch: Batch) -> Terms:
+        rng = torch.Generator()
+        rng.set_state(self.rng.get_state())  # the draws of the step to come
+        self._likelihood(self.net, batch, rng)
+        likelihood = self.output_layer(self.net.grad)
+        self.net.zero_grad()
+        descend_divergence(self.net.grad, self.net.theta, self._prior(), 1 / self.rows, self._reached())
+        return Terms(likelihood, self.output_layer(self.net.grad))
+
+    def output_layer(self, vector: Tensor) -> Tensor:
+        """Its means: they are what weights and biases are in other networks."""
+        means = [view for name, view in self.net.unflatten(vector).items() if name.startswith("means.")]
+        return torch.cat([view.flatten() for view in means[-2:]])
 
     def finish(self, train: Lease) -> None:
         reached = self._reached()
@@ -108,6 +121,13 @@ class VCL(Learner):
         self, net: Net, optimiser: Optimiser, batch: Batch, prior: Tensor, rows: int, rng: torch.Generator
     ) -> Tensor:
         """One step on L; gives its first term, which other methods' losses can be compared with."""
+        loss = self._likelihood(net, batch, rng)
+        descend_divergence(net.grad, net.theta, prior, 1 / rows, self._reached())
+        optimiser.step(net)
+        return loss
+
+    def _likelihood(self, net: Net, batch: Batch, rng: torch.Generator) -> Tensor:
+        """Put the gradient of L's first term into `net.grad`; gives that term."""
         net.zero_grad()
         logits = net(batch.x, self.samples, rng).flatten(0, 1)  # (S·B, C)
         allowed = self.allowed(batch.task)
@@ -115,9 +135,10 @@ class VCL(Learner):
             allowed = allowed.repeat(self.samples, 1)
         loss = cross_entropy(logits, batch.y.repeat(self.samples), allowed)
         loss.backward()  # type: ignore[no-untyped-call]
-        descend_divergence(net.grad, net.theta, prior, 1 / rows, self._reached())
-        optimiser.step(net)
         return loss.detach()
+
+    def _prior(self) -> Tensor:
+        return self.before if self.prior == "posterior" else self.initial
 
     def _fit_means(self, train: Lease, plan: Lesson) -> None:
         """Maximum likelihood: the variances take no part, and so stay as they are."""

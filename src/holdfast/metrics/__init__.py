@@ -1,6 +1,7 @@
 """Pure functions of records: the papers' numbers, their statistics over seeds, and the summary."""
 
 from holdfast.metrics import desiderata, panels, study
+from holdfast.metrics.diagnosis import Diagnosis
 from holdfast.metrics.examples import Examples, compare_examples, rescore
 from holdfast.metrics.fronts import front
 from holdfast.metrics.gaps import Gap, gaps
@@ -24,6 +25,7 @@ from holdfast.metrics.tables import frame, runs, scores
 __all__ = [
     "METRICS",
     "Asked",
+    "Diagnosis",
     "Examples",
     "Gap",
     "Group",

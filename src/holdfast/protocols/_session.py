@@ -210,7 +210,7 @@ class Session:
     def meet(self, task: Task) -> None:
         """Before a task is learned: how confident are predictions on its data?"""
         if task.t > 0:
-            given, allowed = self._head(task.t - 1)
+            given, allowed = self.head(task.t - 1)
             with self._unchanged():
                 found = entropy(self._predict, task.train, given, allowed, ENTROPY_ROWS)
             self.measured.entropies.append(found)
@@ -448,7 +448,7 @@ class Session:
     def _scores(self, parts: Sequence[tuple[Task, Part]], purpose: str) -> list[Score]:
         """Where the task is hidden, the rows of all parts are mixed, so that a call of `predict` does not tell it."""
         if self.stream.info.task_given:
-            return [score(self._predict, part, *self._head(task.t)) for task, part in parts]
+            return [score(self._predict, part, *self.head(task.t)) for task, part in parts]
         rows = self._shuffled.get(purpose)
         if rows is None or [id(part) for _, part in parts] != [id(part) for part in rows.parts]:
             rows = Shuffled([part for _, part in parts], generator(self.seed, "scoring", purpose))
@@ -475,7 +475,7 @@ class Session:
                 "numbers); predicting must change nothing"
             )
 
-    def _head(self, task: int) -> tuple[int | None, Tensor | None]:
+    def head(self, task: int) -> tuple[int | None, Tensor | None]:
         """The task index to predict with, None when hidden, and the outputs it may use."""
         given = task if self.stream.info.task_given else None
         return given, None if self._allowed is None else self._allowed[task]

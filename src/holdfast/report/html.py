@@ -11,7 +11,7 @@ from plotly.offline import get_plotlyjs
 
 from holdfast.disk import write_text
 from holdfast.metrics import Asked, Group, front, gaps, interval
-from holdfast.report import card, page, parts, plots, scenarios, settings, studies, table, words
+from holdfast.report import card, early, page, parts, plots, scenarios, settings, studies, table, words
 from holdfast.report import reproduction as reproduced
 from holdfast.report.reproduction import Reproduction
 from holdfast.types import Record
@@ -46,6 +46,7 @@ def html(
             "The same runs in two scenarios: how much higher ACC is in one of them, paired over seeds.",
             [_notes([scenarios.sentence(gap) for gap in gaps(groups)])],
         ),
+        early.section(groups),
         studies.section(groups, drawn=reproduction is None),  # a reproduction draws its own
         parts.section(
             "Accuracy over tasks",

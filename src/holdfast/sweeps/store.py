@@ -24,8 +24,8 @@ LONGEST = 100  # characters of a value in a complaint
 LOCK = ".lock"
 TRIALS = "trials"  # a folder inside: the runs that chose settings, an output folder of their own
 OURS = (
-    "experiment.json", "cells", "sweeps", TRIALS, "summary.json", "report.html", "reproduction.json", "progress.json",
-    LOCK,
+    "experiment.json", "cells", "sweeps", TRIALS, "summary.json", "report.html", "reproduction.json", "diagnosis.json",
+    "progress.json", LOCK,
 )  # fmt: skip
 HALF_WRITTEN = tuple(f".{name}." for name in OURS)  # how temporary files are called, which a killed process leaves
 _ARRAYS = ("predictions", "labels", "uncertainties")
