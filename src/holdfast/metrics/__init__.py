@@ -21,6 +21,7 @@ from holdfast.metrics.scores import (
 )
 from holdfast.metrics.statistics import Interval, interval, paired, standings, summarise, verdict
 from holdfast.metrics.tables import frame, runs, scores
+from holdfast.metrics.uncertainty import Rates, area, calibration, ece, information, rates, unseen_auc
 
 __all__ = [
     "METRICS",
@@ -31,11 +32,15 @@ __all__ = [
     "Group",
     "Interval",
     "Metric",
+    "Rates",
     "acc",
+    "area",
     "arenas",
     "bwt",
+    "calibration",
     "compare_examples",
     "desiderata",
+    "ece",
     "forgetting",
     "forgetting_ctrl",
     "frame",
@@ -43,11 +48,13 @@ __all__ = [
     "fwt",
     "gaps",
     "group",
+    "information",
     "interval",
     "lca",
     "learning_curve",
     "paired",
     "panels",
+    "rates",
     "rescore",
     "runs",
     "scores",
@@ -56,5 +63,6 @@ __all__ = [
     "summarise",
     "summary",
     "transfer",
+    "unseen_auc",
     "verdict",
 ]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from holdfast.metrics.uncertainty import ece, unseen_auc
 from holdfast.types import Record
 
 LCA_BATCHES = 5  # β of the summary: paper 000's tables show LCA@5
@@ -142,6 +143,8 @@ METRICS: dict[str, Metric] = {
     "forgetting": Metric("Forgetting", "accuracy", False, forgetting),
     "forgetting_ctrl": Metric("Forgetting (CTrL)", "accuracy", True, forgetting_ctrl),
     "lca": Metric(f"LCA@{LCA_BATCHES}", "accuracy", True, lca),
+    "unseen_auc": Metric("Unseen AUC", "accuracy", True, unseen_auc),
+    "ece": Metric("ECE", "accuracy", False, ece),
     "bytes": Metric("Memory", "bytes", False, final_bytes),
     "flops": Metric("FLOPs", "FLOPs", False, flops),
     "train_seconds": Metric("Training", "s", False, train_seconds),
@@ -149,10 +152,13 @@ METRICS: dict[str, Metric] = {
 }
 
 
+RARE = ("lca", "unseen_auc", "ece")  # scored often enough; predictions that are samples
+
+
 def summary(record: Record) -> dict[str, float | None]:
-    """Every metric of a record by name; `lca` is there only when the run was scored often enough."""
+    """Every metric of a record by name; some are there only when the run has what they need (`RARE`)."""
     values = {name: metric.of(record) for name, metric in METRICS.items()}
-    return {name: value for name, value in values.items() if name != "lca" or value is not None}
+    return {name: value for name, value in values.items() if name not in RARE or value is not None}
 
 
 def _square(record: Record) -> np.ndarray | None:

@@ -19,7 +19,7 @@ LEAD = (
 STYLES = {TASK: Style(PALETTE[6], *SYMBOLS[0]), PERMUTED: Style(PALETTE[0], *SYMBOLS[1])}
 PANELS: dict[Measure, tuple[str, str]] = {
     "entropy": ("How sure the learner is", "entropy of predictions, nats"),
-    "likelihood": ("How hard a batch pulls", "mean size of the gradient, output layer"),
+    "likelihood": ("How hard a batch pulls", "mean |gradient|, output layer"),
     "ratio": ("How hard it pulls against the prior", "likelihood’s gradient / prior’s"),
 }
 FLOOR = 0.05  # of the mean: where a band ends on a logarithmic axis that has no place for 0
@@ -64,7 +64,7 @@ def _panel(found: Diagnosis, measure: Measure) -> go.Figure:
     figure.update_xaxes(title_text="before batch", range=[0.5, found.batches[-1] + 0.5], nticks=8)
     figure.update_yaxes(title_text=PANELS[measure][1])
     if logarithmic:
-        figure.update_yaxes(type="log", nticks=5)
+        figure.update_yaxes(type="log", dtick=1)
     elif measure == "entropy":
         most = {"color": STYLES[PERMUTED].faint(0.5), "width": 1, "dash": "dot"}
         figure.add_shape(type="line", x0=0, x1=1, xref="paper", y0=found.most, y1=found.most, line=most)

@@ -11,13 +11,25 @@ from plotly.offline import get_plotlyjs
 
 from holdfast.disk import write_text
 from holdfast.metrics import Asked, Group, front, gaps, interval
-from holdfast.report import card, early, page, parts, plots, scenarios, settings, studies, table, words
+from holdfast.report import card, early, page, parts, plots, scenarios, settings, studies, table, uncertainty, words
 from holdfast.report import reproduction as reproduced
 from holdfast.report.reproduction import Reproduction
 from holdfast.types import Record
 
 DRAWN = 24  # labels of an arena in figures that have a line or a matrix for each
-COLUMNS = ("acc", "bwt", "fwt", "forgetting", "lca", "bytes", "flops", "train_seconds", "eval_seconds")
+COLUMNS = (
+    "acc",
+    "bwt",
+    "fwt",
+    "forgetting",
+    "lca",
+    "unseen_auc",
+    "ece",
+    "bytes",
+    "flops",
+    "train_seconds",
+    "eval_seconds",
+)
 
 
 def html(
@@ -61,6 +73,7 @@ def html(
             [_matrices(arena, style) for arena in arenas],
             before=_scale(),
         ),
+        uncertainty.section([(_arena_title(arena), arena) for arena in arenas], style),
         parts.section(
             "Cost against accuracy",
             "Up and to the left is better; what is ringed is Pareto-optimal: nothing cheaper is as accurate. "

@@ -79,22 +79,30 @@ def heat_map(group: Group) -> go.Figure:
     What was not scored is left blank.
     """
     R = np.mean([record.final for record in group.records], axis=0)  # (rows, T)
-    rows, tasks = R.shape
-    whole = rows == tasks and not group.mixed
+    return matrix(R, [[f"{accuracy:.3f}" for accuracy in row] for row in R], whole=not group.mixed)
+
+
+def matrix(values: np.ndarray, told: Sequence[Sequence[str]], whole: bool = True) -> go.Figure:
+    """Numbers from 0 to 1, (rows, T), of every task after each; `told`: what is said where one points.
+
+    `whole`: the rows are the tasks learned, one after the other.
+    """
+    rows, tasks = values.shape
+    whole = whole and rows == tasks
     names = [f"after task {i + 1}" for i in range(rows)] if whole else ["after all"] * rows
     figure = go.Figure(
         go.Heatmap(
-            z=[[known(accuracy) for accuracy in row] for row in R],
+            z=[[known(value) for value in row] for row in values],
             x=list(range(1, tasks + 1)),
             y=list(range(1, rows + 1)),
-            customdata=[[name] * tasks for name in names],
+            customdata=[[[name, said] for said in row] for name, row in zip(names, told, strict=True)],
             zmin=0,
             zmax=1,
             colorscale=[list(stop) for stop in SCALE],
             showscale=False,
             xgap=1,
             ygap=1,
-            hovertemplate="%{customdata}<br>task %{x}: %{z:.3f}<extra></extra>",
+            hovertemplate="%{customdata[0]}<br>task %{x}: %{customdata[1]}<extra></extra>",
             hoverongaps=False,
         )
     )
@@ -102,10 +110,10 @@ def heat_map(group: Group) -> go.Figure:
         figure.add_scatter(
             x=list(range(1, tasks + 1)) * rows,
             y=[i + 1 for i in range(rows) for _ in range(tasks)],
-            text=[_short(accuracy) for accuracy in R.flat],
+            text=[_short(value) for value in values.flat],
             textfont={
                 "size": 12 if tasks <= 6 else 10,
-                "color": ["#ffffff" if a > WHITE_ABOVE else INK for a in R.flat],
+                "color": ["#ffffff" if value > WHITE_ABOVE else INK for value in values.flat],
             },
             mode="text",
             hoverinfo="skip",
