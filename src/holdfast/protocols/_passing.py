@@ -72,11 +72,7 @@ class Passing(Protocol):
         session = job.session(self.descent())
         if job.learner.mixes:
             self._show_mixed(session)
-        else:
-            self._show_in_order(session)
-        return session
-
-    def _show_in_order(self, session: Session) -> None:
+            return session
         if self.boundaries == "detected":
             session.detect_boundaries(self.boundary_window, self.boundary_rise, self.boundary_rows)
         for task in session.remaining():
@@ -89,6 +85,7 @@ class Passing(Protocol):
                 if self.score_every and 0 < step < session.steps and step % self.score_every == 0:
                     session.score(task.t, step)
             session.score(task.t, step)
+        return session
 
     def _show_mixed(self, session: Session) -> None:
         """The learner is scored at T equal points of training."""
