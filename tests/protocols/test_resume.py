@@ -17,7 +17,7 @@ from holdfast.data import data_folder
 from holdfast.engine import Checkpoint, Net
 from holdfast.methods import Learner, methods
 from holdfast.protocols import Session
-from holdfast.protocols._session import Measured
+from holdfast.protocols._session import TABLES, Measured
 from holdfast.seeds import dice, seeded
 
 
@@ -46,11 +46,11 @@ def show(learner, stream, keep=None, net=None, protocol=None, watch=None) -> Ses
 def measurements(session) -> dict:
     m = session.measured
     assert isinstance(m, Measured) and m.eval_seconds > 0 and all(s > 0 for s in m.seconds)
-    return {k: v for k, v in vars(m).items() if "seconds" not in k and k != "predictions"}
+    return {k: v for k, v in vars(m).items() if "seconds" not in k and k not in TABLES}
 
 
 def same(a: Session, b: Session) -> bool:
-    rows = zip(a.measured.predictions, b.measured.predictions, strict=True)
+    rows = [pair for name in TABLES for pair in zip(getattr(a.measured, name), getattr(b.measured, name), strict=True)]
     assert all(np.array_equal(p, q) and p.dtype == q.dtype for one, two in rows for p, q in zip(one, two, strict=True))
     assert measurements(a) == measurements(b)
     return equal(a.learner.state(), b.learner.state()) and equal(a.own["dice"], b.own["dice"])
