@@ -124,7 +124,8 @@ def contest(
 @torch.no_grad()
 def made_rows(generators: Net, part: str, n: int, rng: torch.Generator) -> Tensor:
     """(n, *shape) rows of one generator."""
-    z = torch.randn(n, generators.module.latent, generator=rng).to(generators.device)  # type: ignore[arg-type]
+    latent: int = generators.module.latent  # type: ignore[assignment]
+    z = torch.randn(n, latent, generator=rng).to(generators.device)
     with generators.evaluating():
         return torch.cat([generators(chunk, part) for chunk in z.split(CHUNK_ROWS)])
 
@@ -132,7 +133,7 @@ def made_rows(generators: Net, part: str, n: int, rng: torch.Generator) -> Tenso
 class Autoencoder(nn.Module):
     """Variational autoencoder (Kingma & Welling, 2014) of perceptrons, for rows x scaled to [0, 1].
 
-        L = −Σ_i [x_i log x̂_i + (1 − x_i) log(1 − x̂_i)] + ½ Σ_j (μ_j² + σ_j² − 1 − log σ_j²),   x̂ = G(μ + σε)
+    L = −Σ_i [x_i log x̂_i + (1 − x_i) log(1 − x̂_i)] + ½ Σ_j (μ_j² + σ_j² − 1 − log σ_j²),   x̂ = G(μ + σε)
     """
 
     def __init__(self, shape: tuple[int, ...], hidden: tuple[int, ...], latent: int) -> None:
