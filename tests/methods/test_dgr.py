@@ -79,8 +79,13 @@ def test_two_generators_and_two_classifiers_count_and_no_old_row_is_kept():
 @pytest.mark.parametrize("seed", [0, 1])
 def test_it_does_its_job(seed):
     """Single-headed Split digits: 0.8 and more, where fine-tuning has 0.2."""
-    stream, protocol = hf.stream("split", tasks=5, seed=seed), hf.protocol("epochs", epochs=40, batch=50, optimiser="adam", lr=1e-3)
-    replayed, plain = (hf.run(m, stream, net=hf.net("mlp", hidden=(100,)), protocol=protocol, seed=seed) for m in (small(), "finetune"))
+    stream, protocol = (
+        hf.stream("split", tasks=5, seed=seed),
+        hf.protocol("epochs", epochs=40, batch=50, optimiser="adam", lr=1e-3),
+    )
+    replayed, plain = (
+        hf.run(m, stream, net=hf.net("mlp", hidden=(100,)), protocol=protocol, seed=seed) for m in (small(), "finetune")
+    )
     assert replayed.acc > plain.acc + 0.5
 
 

@@ -58,7 +58,9 @@ def test_the_loss_of_an_autoencoder_is_the_bound():
     torch.testing.assert_close(auto(x, generator(1)), -bound.mean())
 
 
-@pytest.mark.parametrize(("kind", "shape"), [("conv", (1, 8, 8)), ("conv", (3, 32, 32)), ("dense", (5,)), ("dense", (3, 9, 5))])
+@pytest.mark.parametrize(
+    ("kind", "shape"), [("conv", (1, 8, 8)), ("conv", (3, 32, 32)), ("dense", (5,)), ("dense", (3, 9, 5))]
+)
 def test_rows_have_the_shape_and_the_range_of_what_was_shown(kind, shape):
     made = Net(Generators(shape, kind, 2, 6))
     made.grow("a", 0)

@@ -133,7 +133,7 @@ SMALL = {"generator_steps": 100, "test_samples": 5}
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_it_does_its_job(seed):
-    """Single-headed, three tasks of two digits: JOB, where fine-tuning has 0.33."""
+    """Single-headed, three tasks of two digits: 0.88 to 0.92, where fine-tuning has 0.33."""
     stream, net = digits(3, seed=seed), hf.net("bayes", hidden=(100,))
     replayed = hf.run(hf.method("vgr", **SMALL), stream, net=net, protocol=PROTOCOL, seed=seed)
     assert replayed.acc > hf.run("finetune", stream, net=net, protocol=PROTOCOL, seed=seed).acc + 0.4

@@ -28,9 +28,9 @@ class DGR(Learner):
     tasks before says they are. The generator G learns by the same steps from the same rows, its own loss shared out
     in the same way; when the task is over, G' and f' become copies of G and the network.
 
-    Departures from Shin et al.: 1. G is a variational autoencoder of perceptrons, where theirs is adversarial. 2. y' are
-    classes among those seen, as van de Ven & Tolias have them for DGR. 3. In the task scenario outputs are masked only
-    to predict, as a made row does not say which task it is of.
+    Departures from Shin et al.: 1. G is a variational autoencoder of perceptrons, where theirs is adversarial. 2. y'
+    are classes among those seen. 3. In the task scenario outputs are masked only to predict, as a made row does not
+    say which task it is of.
 
     >>> import holdfast as hf
     >>> stream = hf.stream("split", tasks=2, examples=100, test_examples=50)
