@@ -8,7 +8,7 @@ import torch
 
 import holdfast as hf
 from holdfast.engine import SGD, Adam, Net
-from holdfast.methods import vcl
+from holdfast.methods import _variational
 from holdfast.methods.vcl import VCL, k_center
 from holdfast.nets.bayes import MeanField, divergence
 from holdfast.seeds import generator, seeded
@@ -71,7 +71,7 @@ def test_one_task_of_a_linear_model_ends_at_the_closed_form_posterior(monkeypatc
     def gaussian(answers, targets, allowed):
         return ((answers[:, 0] - targets) ** 2).mean() / (2 * 0.5)
 
-    monkeypatch.setattr(vcl, "cross_entropy", gaussian)
+    monkeypatch.setattr(_variational, "cross_entropy", gaussian)
     net = made((3, 1), -2.0, "local")
     learner = started(net, StreamInfo("line", "domain", (3,), 1, ((0,),)), Adam(0.02), samples=20)
     learner.begin(None, Lesson(1, 1, 40))

@@ -11,9 +11,10 @@ from torch import Tensor
 from torch.func import functional_call
 
 from holdfast.audit.lease import Lease
-from holdfast.engine import Net, Optimiser, TaskRing, cross_entropy, repeat
+from holdfast.engine import Net, Optimiser, TaskRing, repeat
 from holdfast.errors import BadInput, RunFailed
 from holdfast.methods._base import Terms, Weighing
+from holdfast.methods._variational import fit_means, k_center, likelihood, output_means
 from holdfast.nets.bayes import bayesian, descend_divergence
 from holdfast.seeds import beside
 from holdfast.settings import Count, Whole
@@ -74,7 +75,7 @@ class VCL(Weighing):
             train.withhold(kept)
             self.rows = max(len(train) - len(kept), 1)
         if self.tasks == 1 and self.likelihood_start:
-            self._fit_means(train, plan)
+            fit_means(self, train, plan)
 
     def observe(self, batch: Batch) -> Tensor:
         return self._step(self.net, self.optimiser, batch, self._prior(), self.rows, self.rng)
@@ -82,16 +83,14 @@ class VCL(Weighing):
     def terms(self, batch: Batch) -> Terms:
         rng = torch.Generator()
         rng.set_state(self.rng.get_state())  # the draws of the step to come
-        self._likelihood(self.net, batch, rng)
-        likelihood = self.output_layer(self.net.grad)
+        likelihood(self.net, batch, self.samples, rng, self.allowed(batch.task))
+        found = self.output_layer(self.net.grad)
         self.net.zero_grad()
         descend_divergence(self.net.grad, self.net.theta, self._prior(), 1 / self.rows, self._reached())
-        return Terms(likelihood, self.output_layer(self.net.grad))
+        return Terms(found, self.output_layer(self.net.grad))
 
     def output_layer(self, vector: Tensor) -> Tensor:
-        """Its means: they are what weights and biases are in other networks."""
-        means = [view for name, view in self.net.unflatten(vector).items() if name.startswith("means.")]
-        return torch.cat([view.flatten() for view in means[-2:]])
+        return output_means(self.net, vector)
 
     def finish(self, train: Lease) -> None:
         reached = self._reached()
@@ -121,40 +120,13 @@ class VCL(Weighing):
         self, net: Net, optimiser: Optimiser, batch: Batch, prior: Tensor, rows: int, rng: torch.Generator
     ) -> Tensor:
         """One step on L; gives its first term, which other methods' losses can be compared with."""
-        loss = self._likelihood(net, batch, rng)
+        loss = likelihood(net, batch, self.samples, rng, self.allowed(batch.task))
         descend_divergence(net.grad, net.theta, prior, 1 / rows, self._reached())
         optimiser.step(net)
         return loss
 
-    def _likelihood(self, net: Net, batch: Batch, rng: torch.Generator) -> Tensor:
-        """Put the gradient of L's first term into `net.grad`; gives that term."""
-        net.zero_grad()
-        logits = net(batch.x, self.samples, rng).flatten(0, 1)  # (S·B, C)
-        allowed = self.allowed(batch.task)
-        if allowed is not None and allowed.dim() == 2:
-            allowed = allowed.repeat(self.samples, 1)
-        loss = cross_entropy(logits, batch.y.repeat(self.samples), allowed)
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss.detach()
-
     def _prior(self) -> Tensor:
         return self.before if self.prior == "posterior" else self.initial
-
-    def _fit_means(self, train: Lease, plan: Lesson) -> None:
-        """Maximum likelihood: the variances take no part, and so stay as they are."""
-        kept, optimiser = train.kept(), copy.deepcopy(self.optimiser)
-        rng, order = beside(self.rng, "likelihood"), torch.zeros(0, dtype=torch.long)
-
-        def step(i: int) -> Tensor:
-            nonlocal order
-            if not len(order):
-                order = kept[torch.randperm(len(kept), generator=rng)]
-            rows, order = order[: plan.batch], order[plan.batch :]
-            loss = self.backward(self.cross_entropy(train.take(rows)))
-            optimiser.step(self.net)
-            return loss
-
-        repeat(plan.steps, step, "maximum likelihood")
 
     def _chosen(self, train: Lease) -> Tensor:
         n = min(self.coreset, len(train) - 1)
@@ -171,17 +143,3 @@ class VCL(Weighing):
         inputs = self.net.module.means[-2].shape[1]  # type: ignore[index,union-attr]
         reached[-len(used) * (inputs + 1) :] = torch.cat([used.repeat_interleave(inputs), used])
         return reached
-
-
-def k_center(x: Tensor, n: int) -> Tensor:
-    """n rows, each the one farthest from those before it; the first is row 0 (Nguyen et al., 2018).
-
-    >>> k_center(torch.tensor([[0.0], [1.0], [9.0], [5.0]]), 3).tolist()
-    [0, 2, 3]
-    """
-    chosen = [0] * min(n, 1)
-    far = torch.full((len(x),), torch.inf, device=x.device)
-    while len(chosen) < n:
-        far = torch.minimum(far, (x - x[chosen[-1]]).square().sum(1))
-        chosen.append(int(far.argmax()))
-    return torch.tensor(chosen, dtype=torch.long)
