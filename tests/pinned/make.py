@@ -49,6 +49,9 @@ METHODS: dict[str, dict[str, Any]] = {
     "imm": {"merge": "mode", "samples": 30},
     "si": {"strength": 5.0},
     "lwf": {"strength": 3.0},
+    "vcl": {"test_samples": 3},
+    "vgr": {"test_samples": 3, "generator_steps": 20, "width": 4},
+    "dgr": {"hidden": (30,), "latent": 8},
 }
 
 
