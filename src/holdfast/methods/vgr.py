@@ -34,7 +34,7 @@ class VGR(Learner):
     predict (C.6). What takes the place of the KL with dropout is ‖θ‖² / 2, that of a narrow q.
     G is kept until the next task begins, and counts as memory.
 
-    Departures: 1. Generators have 16 channels and at most 1,500 steps; the paper's have 64 and 50 passes, 9,400 steps on
+    Departures: 1. Generators have 16 channels, 1,500 steps at most; the paper's have 64 and 50 passes, 9,400 steps on
     a class of MNIST. With 2,000 rows of each class and 10 epochs it is 0.91 on Split MNIST; the paper, with 6,000 and
     120, has 0.96, and 0.90 when short. 2. Rows of G are drawn with replacement in place of shuffled passes. 3. With
     dropout the paper adds 0.01 ‖θ‖² (C.8.1): the protocol's `decay` of 0.02. The paper does not say what the
