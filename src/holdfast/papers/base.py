@@ -121,6 +121,8 @@ class Figure:
     axis: str
     series: list[Series]
     panels: list[hf.panels.Panel] = field(default_factory=list)
+    quantity: str = "accuracy"  # of `bars` and `lines`
+    logarithmic: bool = False
 
 
 def series(name: str, records: Sequence[hf.Record], numbers: Callable[[hf.Record], Sequence[float | None]]) -> Series:

@@ -299,9 +299,13 @@ def reproduced(spec: Mapping[str, Any], styles: Mapping[str, Style]) -> go.Figur
         figure.update_yaxes(zeroline=True, zerolinecolor=INK, zerolinewidth=1)
     else:
         figure.update_xaxes(tickvals=task_ticks(len(x)))
-        figure.update_yaxes(range=[0, 1.03])
+    quantity = str(spec.get("quantity", "accuracy"))
+    if spec.get("logarithmic"):
+        figure.update_yaxes(type="log", dtick=1)
+    elif spec["kind"] == "lines":
+        figure.update_yaxes(**({"range": [0, 1.03]} if quantity == "accuracy" else {"rangemode": "tozero"}))
     figure.update_xaxes(title_text=plain(str(spec["axis"])))
-    figure.update_yaxes(title_text="accuracy")
+    figure.update_yaxes(title_text=plain(quantity))
     return figure
 
 

@@ -231,4 +231,5 @@ def _number(value: float | None, metric: str) -> str:
         return words.number(value, metric)
     if value is None:
         return words.UNDEFINED
-    return (f"{value:.0f}" if value == round(value) else f"{value:.2f}").replace("-", words.MINUS)
+    whole = value == round(value) or abs(value) >= 1000
+    return (f"{value:.0f}" if whole else f"{value:.2f}").replace("-", words.MINUS)

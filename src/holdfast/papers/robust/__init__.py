@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from holdfast.papers.base import Recipe
-from holdfast.papers.robust import split
+from holdfast.papers.robust import figure2, figure3, figure4, split
 
 
 def recipes() -> list[Recipe]:
-    return [split.recipe(figure) for figure in split.FIGURES]
+    early = [figure2.recipe(), figure3.recipe(), figure4.recipe()]
+    return [*early, *(split.recipe(figure) for figure in split.FIGURES)]
