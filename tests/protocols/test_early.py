@@ -149,6 +149,8 @@ def test_what_cannot_be_looked_at_is_refused():
     assert "gem" in others
     with pytest.raises(hf.BadInput, match="loss's terms are known, not 'gem'"):
         run("gem")
+    with pytest.raises(hf.BadInput, match="score_every of protocol 'early' would be ignored"):
+        run(score_every=3)
 
 
 def test_a_bad_number_of_repeats_is_refused():

@@ -13,10 +13,9 @@ import torch
 from torch import Tensor
 
 from holdfast.audit import Lease
-from holdfast.engine import OptimiserName, batches, entropy
+from holdfast.engine import Optimiser, OptimiserName, batches, entropy
 from holdfast.methods import Learner, Weighing
-from holdfast.protocols._base import Job
-from holdfast.protocols._passing import Passing
+from holdfast.protocols._base import Job, Protocol
 from holdfast.protocols._selecting import faults_of_order
 from holdfast.protocols._session import ENTROPY_ROWS, Session, name_of
 from holdfast.protocols._showing import Showing
@@ -29,7 +28,7 @@ TASK, PERMUTED = "task B", "permuted pixels"
 
 @final
 @dataclass(frozen=True)
-class Early(Passing):
+class Early(Protocol):
     """A look at the first batches of a second task (Farquhar & Gal, 2018, paper 001 §6.1 and B.1).
 
         |∂ log p(y | x, w)/∂w|,   |∂ log p(w)/∂w|,   H[p(y | x)]
@@ -54,22 +53,20 @@ class Early(Passing):
     rows: Count = 16  # of B in a batch
     prior_rows: Count | None = None  # N, by which a prior is divided; none: the rows of B
 
-    @property
-    def passes(self) -> int:
-        return 1
-
-    def passes_over(self, task: Task) -> int:
-        return -(-self.steps // -(-len(task.train) // self.batch))
-
     def faults(self, learner: Learner, stream: Stream) -> list[str]:
         found = faults_of_order("early", learner, stream)
         if len(stream) != 2:
             help = "; `holdfast diagnose` takes the first two" if len(stream) > 2 else ""
             found.append(f"protocol 'early' needs two tasks, and stream {stream.name!r} has {len(stream)}{help}")
+        if self.score_every:
+            found.append("score_every of protocol 'early' would be ignored: it scores after each task")
         if not isinstance(learner, Weighing):
             name = name_of(learner)
             found.append(f"protocol 'early' needs a method whose loss's terms are known, not {name!r}; try 'vcl'")
         return found
+
+    def descent(self) -> Optimiser:
+        return self.optimiser_of(self.lr, 0.0)
 
     def show(self, job: Job) -> Session:
         session = job.session(self.descent())
@@ -77,7 +74,8 @@ class Early(Passing):
             if self.reset_optimiser:
                 session.learner.optimiser.reset()
             if task.t == 0:
-                *_, step = session.learn(task, self.passes_over(task), self.batch, lease_at_begin=True)
+                passes = -(-self.steps // -(-len(task.train) // self.batch))
+                *_, step = session.learn(task, passes, self.batch, lease_at_begin=True)
             else:
                 step = self._look(session, task)
             session.score(task.t, step)
@@ -123,8 +121,9 @@ class Early(Passing):
                     "likelihood": likelihood.abs().mean().item(),
                     "prior": None if prior is None else prior.abs().mean().item(),
                 }
-        session.note_looks([shown], showing.looks)
-        session.spend(showing.flops, showing.seconds, showing.total)
+        if learner is session.learner:  # what the copy sees and costs is not the method's
+            session.note_looks([shown], showing.looks)
+            session.spend(showing.flops, showing.seconds, showing.total)
 
 
 def _batches(shown: Segment, size: int, rng: torch.Generator) -> Iterator[Batch]:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from holdfast.metrics import Diagnosis, Group, Interval
 from holdfast.metrics.diagnosis import PERMUTED, TASK, Measure, Point
 from holdfast.report import legends, parts
-from holdfast.report.plots import PALETTE, SYMBOLS, Style, add_band, lay_out, plain
+from holdfast.report.plots import PALETTE, SYMBOLS, Style, above_zero, add_band, lay_out, plain
 
 LEAD = (
     "A learner that knows the first task meets the second. Lines are means over repeats, bands one standard deviation; "
@@ -22,7 +22,6 @@ PANELS: dict[Measure, tuple[str, str]] = {
     "likelihood": ("How hard a batch pulls", "mean |gradient|, output layer"),
     "ratio": ("How hard it pulls against the prior", "likelihood’s gradient / prior’s"),
 }
-FLOOR = 0.05  # of the mean: where a band ends on a logarithmic axis that has no place for 0
 
 
 def section(groups: Sequence[Group]) -> str:
@@ -77,5 +76,5 @@ def _panel(found: Diagnosis, measure: Measure) -> go.Figure:
 def _interval(point: Point, logarithmic: bool) -> Interval:
     if point.mean is None or point.deviation is None:
         return Interval(point.mean, None, None)
-    low = point.mean - point.deviation
-    return Interval(point.mean, max(low, FLOOR * point.mean) if logarithmic else low, point.mean + point.deviation)
+    band = Interval(point.mean, point.mean - point.deviation, point.mean + point.deviation)
+    return above_zero(band) if logarithmic else band

@@ -42,6 +42,7 @@ WHITE_ABOVE = 0.74  # where white on SCALE is easier to read than ink
 INK, FAINT = "#24272b", "rgba(110,108,100,0.22)"
 COST_AXES = {"train_seconds": "training time", "flops": "training FLOPs", "bytes": "memory after the last task"}
 NAME_LENGTH = 14  # of names beside points; longer ones hide other points
+FLOOR = 0.05  # of a mean: where its band ends on a logarithmic axis
 NUMBERS_UP_TO = 10  # tasks; beyond, the cells of a heat map are too small for digits
 
 
@@ -284,6 +285,7 @@ def reproduced(spec: Mapping[str, Any], styles: Mapping[str, Style]) -> go.Figur
             "hovertemplate": "%{fullData.name}<br>%{x}: %{text}<extra></extra>",
         }
         y = [p.mean for p in points]
+        points = list(map(above_zero, points)) if spec.get("logarithmic") else points
         if spec["kind"] == "bars":
             error = {"array": [p.half or 0.0 for p in points], "visible": any(p.half for p in points), "width": 2}
             figure.add_bar(x=x, y=y, marker={"color": style.colour}, error_y=error, textposition="none", **told)
@@ -341,6 +343,12 @@ def add_band(figure: go.Figure, x: list[int], points: list[Interval], style: Sty
             mode="lines",
             hoverinfo="skip",
         )
+
+
+def above_zero(point: Interval) -> Interval:
+    """The point as a logarithmic axis can show it: its band ends where there is no place left."""
+    low = None if point.low is None or point.mean is None else max(point.low, FLOOR * point.mean)
+    return Interval(point.mean, low, point.high)
 
 
 def lay_out(figure: go.Figure, height: int) -> None:
