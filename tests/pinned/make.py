@@ -38,6 +38,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "realistic": STUDY,
     "application": {**STUDY, "alphas": 4},
     "crossval": {"batch": 20, "lr": (0.01, 0.003), "decay": (0.0,), "epochs": 3},
+    "early": {"batch": 20, "steps": 10, "batches": 2, "rows": 4},
 }
 METHODS: dict[str, dict[str, Any]] = {
     "er": {"memories": 30},
@@ -61,7 +62,7 @@ def runs(seed: int) -> Iterator[tuple[str, Any]]:
     from holdfast.methods import methods
 
     for protocol, passing in PROTOCOLS.items():
-        tasks = 2 if protocol == "prescient" else 3
+        tasks = 2 if protocol in ("prescient", "early") else 3
         val = 0.2 if protocol in ("realistic", "application", "crossval") else 0.0
         for stream, words in STREAMS.items():
             for method in methods.names():
