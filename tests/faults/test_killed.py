@@ -23,6 +23,14 @@ def gone(pid):
         return True
 
 
+def states(out, name="*"):
+    """The states of unfinished cells; a folder may go while it is looked into."""
+    try:
+        return set(out.glob(f"cells/*/checkpoint/{name}"))
+    except FileNotFoundError:
+        return set()
+
+
 def test_a_run_killed_at_random_moments_ends_as_undisturbed(holdfast, compare, contents, undisturbed, tmp_path):
     dice, out = random.Random(0), tmp_path / "out"
     kills, code = 0, -9
@@ -53,9 +61,9 @@ def test_so_does_one_on_several_data_sets_augmented_and_scaled(protocol, holdfas
     assert holdfast(f"{command} --out {whole}").wait() == 0
     dice = random.Random(1)
     for _ in range(2):
-        before = set(out.glob("cells/*/checkpoint/*"))
+        before = states(out)
         child = holdfast(f"{command} --out {out}")
-        while not set(out.glob("cells/*/checkpoint/*")) - before:
+        while not states(out) - before:
             time.sleep(0.01)
         assert child.kill_after(dice.uniform(0.0, 0.3)) == -9
     assert holdfast(f"{command} --out {out}").wait() == 0
@@ -71,8 +79,8 @@ def test_a_run_killed_whenever_it_saves_a_state(holdfast, compare, contents, und
     out, kills = tmp_path / "out", 0
     for _ in range(6):
         child = holdfast(f"{compare} --out {out}")
-        before = set(out.glob("cells/*/checkpoint/*"))
-        while not (set(out.glob("cells/*/checkpoint/*.part")) - before) and os.waitpid(child.pid, os.WNOHANG)[0] == 0:
+        before = states(out)
+        while not (states(out, "*.part") - before) and os.waitpid(child.pid, os.WNOHANG)[0] == 0:
             pass
         try:
             os.kill(child.pid, signal.SIGKILL)
@@ -120,7 +128,7 @@ def test_a_folder_killed_before_it_had_begun_is_taken_up(holdfast, tmp_path):
 def test_a_damaged_checkpoint_is_told_and_the_one_before_it_used(holdfast, compare, contents, undisturbed, tmp_path):
     out = tmp_path / "out"
     child = holdfast(f"{compare} --out {out}")
-    while not list(out.glob("cells/*/checkpoint/[2-9]")):
+    while not states(out, "[2-9]"):
         pass
     os.kill(child.pid, signal.SIGKILL)
     child.wait()

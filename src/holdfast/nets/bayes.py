@@ -27,7 +27,8 @@ class Bayes(NetSpec):
     θ = (μ, ρ): its first half are all means, its second all log-variances. Without samples the network answers with its
     means; with S of them it gives (S, B, C): by `weights`, one draw of all weights for each, or `local`, one of every
     unit's input for each row (Kingma et al., 2015). A row's answers are distributed alike under both; gradients have
-    less noise under the second, and ten samples cost 0.4 of ten passes in place of 0.7 (benchmarks/bayes.py).
+    less noise under the second, and ten samples cost 0.4 of ten passes in place of 0.7 (benchmarks/bayes.py). To
+    predict, weights are drawn, the same for all rows, so that what is said of a row does not depend on those beside it.
 
     >>> from holdfast.types import StreamInfo
     >>> info = StreamInfo("split", "class", (1, 8, 8), 10, ((0, 1, 2, 3, 4), (5, 6, 7, 8, 9)))
@@ -37,7 +38,7 @@ class Bayes(NetSpec):
 
     hidden: tuple[Count, ...] = (100, 100)  # units of each hidden layer
     log_variance: float = -6.0  # ρ of every weight at the start
-    sampling: Sampling = "local"  # every unit's input is drawn for each row, or the weights once per sample
+    sampling: Sampling = "local"  # in training: every unit's input is drawn for each row, or weights once per sample
     init: Init = "tenth0"  # of the means: torch's own, xavier, truncated, tenth or tenth0 (deviation 0.1, biases 0)
 
     def build(self, info: StreamInfo) -> nn.Module:
@@ -63,7 +64,7 @@ class MeanField(nn.Module):
         for i, (weight, bias, weight_ρ, bias_ρ) in enumerate(layers):
             if samples == 0:
                 h = F.linear(h, weight, bias)
-            elif self.sampling == "weights":
+            elif self.sampling == "weights" or not self.training:
                 h = _by_weights(h, _drawn(weight, weight_ρ, samples, rng), _drawn(bias, bias_ρ, samples, rng))
             else:
                 mean = F.linear(h, weight, bias)
