@@ -412,6 +412,13 @@ class Gate(nn.Module):
     """An activation that passes an entry unchanged or makes it 0, whatever decides. Its gradient is then known."""
 
 
+class Settling(nn.Module):
+    """A layer that is told when a task is over, and does not go on after it as it was."""
+
+    def settle(self) -> None:
+        """The task is over."""
+
+
 @dataclass(frozen=True, eq=False)
 class Record:
     """What a run leaves behind. Every metric, table and figure is a pure function of it."""

@@ -36,6 +36,11 @@ SEQUENCES = {
     "an even kernel of the same size": lambda: head(nn.Conv2d(2, 3, (4, 2), padding="same"), nn.ReLU()),
     "strides, padding, holes": lambda: head(nn.Conv2d(2, 3, (3, 2), (2, 3), (1, 2), (2, 1)), nn.ReLU()),
     "no biases": lambda: head(nn.Conv2d(2, 3, 1, bias=False), nn.Identity(), nn.Conv2d(3, 2, 3, bias=False)),
+    "sequences in it": lambda: nn.Sequential(
+        nn.Sequential(nn.Conv2d(2, 3, 3), nn.Sequential(nn.ReLU(), nn.Sequential())),
+        nn.Sequential(nn.MaxPool2d(2), nn.Flatten()),
+        nn.Linear(27, 5),
+    ),
     "one map": lambda: head(nn.Conv2d(2, 1, 3), nn.ReLU(), nn.Conv2d(1, 3, 3)),
 }
 

@@ -49,6 +49,7 @@ def test_parameter_counts(name, shape, classes, settings, parameters):
         ("conv", {"hidden": 16, "kernel": 3}),
         ("conv", {"hidden": 16, "filters": (4, 4, 4), "kernel": 4}),
         ("resnet", {"maps": 2}),
+        ("ctrl_resnet", {"width": 2}),
     ],
 )
 @pytest.mark.filterwarnings("ignore:Using padding='same'")
@@ -66,17 +67,21 @@ def test_the_resnet_pools_four_by_four_at_its_end():
     assert [m.stride for m in module.modules() if isinstance(m, nn.Conv2d) and m.stride != (1, 1)] == [(2, 2)] * 6
 
 
-@pytest.mark.parametrize("name", ["conv", "resnet"])
+@pytest.mark.parametrize("name", ["conv", "resnet", "ctrl_resnet", "alexnet"])
 def test_vectors_are_refused_by_convolutions(name):
     with pytest.raises(BadInput, match=rf"net '{name}' needs images .*, not vectors of \(64,\); try 'mlp'"):
         build(name, (64,))
 
 
-@pytest.mark.parametrize(("name", "settings", "smallest"), [("conv", {"filters": (2, 2, 2)}, 8), ("resnet", {}, 8)])
+@pytest.mark.parametrize(
+    ("name", "settings", "smallest"),
+    [("conv", {"filters": (2, 2, 2)}, 8), ("resnet", {}, 8), ("ctrl_resnet", {"width": 2}, 8), ("alexnet", {"width": 2}, 19)],
+)
 def test_images_too_small_are_refused(name, settings, smallest):
-    build(name, (1, smallest, smallest), **settings)
-    with pytest.raises(BadInput, match=f"at least {smallest}×{smallest}, not 9×{smallest - 1}"):
-        build(name, (1, 9, smallest - 1), **settings)
+    module = build(name, (1, smallest, smallest), **settings).eval()
+    assert module(torch.rand(1, 1, smallest, smallest)).shape == (1, 10)
+    with pytest.raises(BadInput, match=f"at least {smallest}×{smallest}, not {smallest + 1}×{smallest - 1}"):
+        build(name, (1, smallest + 1, smallest - 1), **settings)
 
 
 def test_dropout_follows_each_hidden_layer_and_the_input():

@@ -19,13 +19,22 @@ Weighted = nn.Linear | nn.Conv2d
 
 def sequence(module: nn.Module, parameters: Sequence[nn.Parameter]) -> list[nn.Module] | None:
     """The layers of a plain sequence with convolutions, if its parameters lie in θ as it has them; or None."""
-    if type(module) is not nn.Sequential or _hooked(module):  # a subclass may do more in its forward
+    if type(module) is not nn.Sequential:  # a subclass may do more in its forward
         return None
-    layers = list(module)
+    layers = list(_unwrapped(module))
     mine = [id(p) for m in layers for p in m._parameters.values() if p is not None]
     if mine != [id(p) for p in parameters] or not any(type(m) is nn.Conv2d for m in layers):
         return None
     return layers if all(_known(m) and not _hooked(m) for m in layers) else None
+
+
+def _unwrapped(module: nn.Module) -> Iterator[nn.Module]:
+    """The layers of sequences within sequences."""
+    if type(module) is nn.Sequential and not _hooked(module):
+        for inner in module:
+            yield from _unwrapped(inner)
+    else:
+        yield module
 
 
 def squares(layers: list[nn.Module], x: Tensor, loss: Callable[[Tensor], Tensor]) -> Tensor:

@@ -35,7 +35,7 @@ from holdfast.protocols._boundaries import Detector
 from holdfast.protocols._showing import Clock, Showing
 from holdfast.protocols._slips import slips_at_start
 from holdfast.seeds import dice, generator, set_dice
-from holdfast.types import Lesson, Part, Segment, Stream, Task
+from holdfast.types import Lesson, Part, Segment, Settling, Stream, Task
 
 TABLES = ("predictions", "uncertainties")  # what is measured of every row
 DECOYS = 8  # other tasks whose rows are asked about beside those of one, at most: all would cost T² in T scorings
@@ -240,6 +240,7 @@ class Session:
         m = self.measured
         self.next = task.t + 1
         self._remember(task.t)
+        self._settle()
         m.bytes.append(footprint(self.learner))
         m.old_rows.append(self._retention.scan(self.learner))
         m.generators.append(self._generators())
@@ -247,6 +248,12 @@ class Session:
         m.seconds.append(self._spent.seconds)
         m.updates.append(self._spent.updates)
         self._spent = _Spent()
+
+    def _settle(self) -> None:
+        """Tell the layers that want to know that a task is over, unless that is hidden."""
+        for layer in self.learner.net.module.modules():
+            if isinstance(layer, Settling) and not self.stream.info.hidden:
+                layer.settle()
 
     def learn_mixed(self, passes: int, batch: int, *, lease_at_begin: bool) -> Iterator[int]:
         """Show all that the stream shows at once, mixed. Costs are shared out evenly between the tasks."""
