@@ -75,7 +75,12 @@ def test_vectors_are_refused_by_convolutions(name):
 
 @pytest.mark.parametrize(
     ("name", "settings", "smallest"),
-    [("conv", {"filters": (2, 2, 2)}, 8), ("resnet", {}, 8), ("ctrl_resnet", {"width": 2}, 8), ("alexnet", {"width": 2}, 19)],
+    [
+        ("conv", {"filters": (2, 2, 2)}, 8),
+        ("resnet", {}, 8),
+        ("ctrl_resnet", {"width": 2}, 8),
+        ("alexnet", {"width": 2}, 19),
+    ],
 )
 def test_images_too_small_are_refused(name, settings, smallest):
     module = build(name, (1, smallest, smallest), **settings).eval()

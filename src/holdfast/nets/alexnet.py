@@ -16,7 +16,7 @@ from holdfast.types import StreamInfo
 @final
 @dataclass(frozen=True)
 class AlexNet(NetSpec):
-    """The AlexNet of Serrà et al. (2018) and paper 000 (Table 9), in 6 modules: three convolutions, three linear layers.
+    """The AlexNet of Serrà et al. (2018) and paper 000 (Table 9): 3 convolutions and 3 linear layers, a module each.
 
     Convolutions of 4×4, 3×3 and 2×2 without padding, each followed by ReLU, dropout and 2×2 max-pooling; 6,514,117
     parameters at width 64 and 5 classes. The baselines of paper 000's code drop 0.2 after the third convolution, too.
@@ -34,7 +34,7 @@ class AlexNet(NetSpec):
     def build(self, info: StreamInfo) -> nn.Module:
         channels, height, width = image_shape(info, "alexnet", smallest=19)
         if len(self.dropout) != 5:
-            raise BadInput(f"dropout of net 'alexnet' must have 5 values, one for each hidden layer, not {self.dropout}")
+            raise BadInput(f"dropout of net 'alexnet' must have 5 values, one per hidden layer, not {self.dropout}")
         modules = []
         for kernel, times, p in zip((4, 3, 2), (1, 2, 4), self.dropout[:3], strict=True):
             maps = times * self.width

@@ -50,13 +50,12 @@ class CtrlResNet(NetSpec):
     def build(self, info: StreamInfo) -> nn.Module:
         channels, _, _ = image_shape(info, "ctrl_resnet", smallest=8)
         width, norm = self.width, FirstTaskNorm if self.statistics == "first task" else nn.BatchNorm2d
-        stem = [nn.Conv2d(channels, width, 3, padding=1, bias=False), norm(width), nn.ReLU()]
-        blocks = [Block(width, stride, norm) for stride in (1, 1, 2, 1, 2, 1, 2, 1)]
-        pool = [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
-        units: list[list[nn.Module]] = [stem, *([b] for b in blocks), [nn.Linear(width, info.classes)]]
-        units[-2] += pool
+        stem: list[nn.Module] = [nn.Conv2d(channels, width, 3, padding=1, bias=False), norm(width), nn.ReLU()]
+        blocks: list[list[nn.Module]] = [[Block(width, stride, norm)] for stride in (1, 1, 2, 1, 2, 1, 2, 1)]
+        blocks[-1] += [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
+        units: list[list[nn.Module]] = [stem, *blocks, [nn.Linear(width, info.classes)]]
         cuts = pairwise([0, *accumulate(CUTS[self.modules])])
-        return nn.Sequential(*(nn.Sequential(*sum(units[a:b], [])) for a, b in cuts))
+        return nn.Sequential(*(nn.Sequential(*(m for unit in units[a:b] for m in unit)) for a, b in cuts))
 
 
 class Block(nn.Module):
