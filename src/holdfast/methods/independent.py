@@ -9,14 +9,14 @@ from typing import Literal, final
 import torch
 from torch import Tensor, nn
 
-from holdfast.engine import Growing, Net, Optimiser, cross_entropy
-from holdfast.methods._base import Learner
-from holdfast.types import Batch, StreamInfo
+from holdfast.engine import Growing, Net, Optimiser
+from holdfast.methods._by_task import ByTask
+from holdfast.types import StreamInfo
 
 
 @final
 @dataclass
-class Independent(Learner):
+class Independent(ByTask):
     """One predictor per task, never touched again: nothing is forgotten, nothing is shared (paper 002 §4.3).
 
         L(θ_t) = CE(θ_t)
@@ -32,40 +32,26 @@ class Independent(Learner):
     """
 
     initial: Literal["fresh", "clone"] = "fresh"  # where a new task's weights start
-    needs_task = True
 
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
         super().start(Net(Separate(net.build), device=net.device), optimiser, info, rng)
 
-    def observe(self, batch: Batch) -> Tensor:
-        part = f"task{batch.task}"
-        if part not in self._parts():
-            self._open(part)
-        logits = self.net(batch.x, part)
-        return self.descend(cross_entropy(logits, batch.y, self.allowed(batch.task)))
-
     def predict(self, x: Tensor, task: int | None) -> Tensor:
-        parts = self._parts()
-        part = f"task{task}"
-        if part not in parts:
-            if not parts or self.initial == "fresh":
-                return torch.zeros(len(x), self.info.classes, device=x.device)
-            part = parts[-1]
+        parts = self.parts()
+        if self.initial == "fresh" or not parts or f"task{task}" in parts:
+            return super().predict(x, task)
         with self.net.evaluating():
-            return self.net(x, part)
+            return self.net(x, parts[-1])
 
-    def _open(self, part: str) -> None:
-        last = self._parts()[-1:]
-        if last:
-            self.net.freeze()
-        self.net.grow(part, seed=int(torch.randint(2**62, (), generator=self.rng)))
-        if last and self.initial == "clone":
-            new, old = (self.net.module.parts[name].state_dict() for name in (part, last[0]))  # type: ignore[union-attr,index]
+    def leave(self, part: str) -> None:
+        self.net.freeze()
+
+    def enter(self, part: str) -> None:
+        super().enter(part)
+        if len(self.parts()) > 1 and self.initial == "clone":
+            new, old = (self.net.module.parts[name].state_dict() for name in (part, self.parts()[-2]))  # type: ignore[union-attr,index]
             for name, tensor in new.items():
                 tensor.copy_(old[name])
-
-    def _parts(self) -> list[str]:
-        return list(self.net.module.parts)  # type: ignore[arg-type]
 
 
 class Separate(Growing):
