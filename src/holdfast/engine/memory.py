@@ -165,15 +165,16 @@ class TaskRing(Memory):
 
 
 class ClassRing(Memory):
-    """The last `size` examples of every class."""
+    """The last `size` examples of every class; `by_task`: of every class of every task."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, by_task: bool = False) -> None:
         super().__init__()
-        self.size = size
+        self.size, self.by_task = size, by_task
 
     def add(self, batch: Batch, rng: torch.Generator) -> None:
         self._append(batch)
-        newer_of_class = earlier_alike(self.y.flip(0)).flip(0)
+        kind = self.y if not self.by_task else self.task * (1 + self.y.max()) + self.y
+        newer_of_class = earlier_alike(kind.flip(0)).flip(0)
         self._keep((newer_of_class < self.size).nonzero().flatten())
 
 

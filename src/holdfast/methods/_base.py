@@ -96,7 +96,23 @@ class Learner(Plain):
         with self.net.evaluating():
             return module.predict(x) if isinstance(module, Sampled) else self.net(x)
 
+    def numbers_kept(self, tasks: int) -> int:
+        """The numbers it keeps after so many tasks, as paper 000 counts them for Mem.: weights and batch statistics.
+
+        What that paper counts of a method's memory besides is the method's own to say; all that can be reached from
+        the learner, whatever it is, is measured elsewhere (`bytes`).
+        """
+        return self.weight_count() + sum(buffer.numel() for buffer in self.net.module.buffers())
+
     # What most methods need, as functions they call.
+
+    def weight_count(self, shared: bool = False) -> int:
+        """How many weights the network has; the `shared` ones are without outputs that each task has for itself."""
+        classes = [c for task in self.info.task_classes for c in task]
+        if not shared or not self.info.task_given or len(set(classes)) < len(classes) or self.info.tasks < 2:
+            return self.net.size
+        output = next(m for m in reversed([*self.net.module.modules()]) if [*m.parameters(recurse=False)])
+        return self.net.size - sum(p.numel() for p in output.parameters())
 
     def allowed(self, task: int | Tensor | None) -> Tensor | None:
         """The outputs these tasks may use, (C,) or (B, C); None when all may."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, final
 
@@ -29,16 +30,20 @@ class ER(Learner):
     """
 
     memories: Count = 500  # stored examples in total
-    rule: Literal["reservoir", "class ring", "task ring"] = "reservoir"  # which examples stay
+    rule: Literal["reservoir", "class ring", "task ring", "task class ring"] = "reservoir"  # which examples stay
     replay: Count | None = None  # stored examples per step; none: as many as the batch has
 
     @property
     def needs_boundaries(self) -> bool:
-        return self.rule == "task ring"
+        return "task" in self.rule
 
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
         super().start(net, optimiser, info, rng)
         self.memory = self._memory(info)
+
+    def numbers_kept(self, tasks: int) -> int:
+        """The memory when it is full, label and task of each row included; the paper leaves batch statistics out."""
+        return self.weight_count() + self.memories * (math.prod(self.info.shape) + 2)
 
     def observe(self, batch: Batch) -> Tensor:
         joined = batch
@@ -49,11 +54,14 @@ class ER(Learner):
         return loss
 
     def _memory(self, info: StreamInfo) -> Memory:
-        shares = {"reservoir": 1, "class ring": info.classes, "task ring": info.tasks}[self.rule]
+        pairs = sum(len(classes) for classes in info.task_classes)
+        shares = {"reservoir": 1, "class ring": info.classes, "task ring": info.tasks, "task class ring": pairs}[
+            self.rule
+        ]
         if self.memories < shares:
             raise BadInput(f"memories of method 'er' must be at least {shares} for the rule {self.rule!r}")
-        if self.rule == "class ring":
-            return ClassRing(self.memories // info.classes)
+        if "class" in self.rule:
+            return ClassRing(self.memories // shares, by_task="task" in self.rule)
         if self.rule == "task ring":
             return TaskRing(0, total=self.memories)
         return Reservoir(self.memories)

@@ -47,6 +47,10 @@ class EWC(Weighing):
         self.anchored = torch.zeros_like(net.theta.detach())  # B = Σ_k F_k θ*_k, (P,)
         self.apart: list[list[Tensor]] = []  # F_k and θ*_k of every task, where they are not summed
 
+    def numbers_kept(self, tasks: int) -> int:
+        """A Fisher matrix and an anchor per task, of shared weights; the paper leaves batch statistics out here."""
+        return self.weight_count() + 2 * tasks * self.weight_count(shared=True)
+
     def observe(self, batch: Batch) -> Tensor:
         loss = self.gradient(batch)
         self._pull()

@@ -40,6 +40,10 @@ class OnlineEWC(Learner):
         self.importance = torch.zeros_like(net.theta.detach())  # F̃, (P,)
         self.anchor = torch.zeros_like(net.theta.detach())  # θ*, (P,)
 
+    def numbers_kept(self, tasks: int) -> int:
+        """One Fisher matrix and one anchor, of shared weights; the paper leaves batch statistics out here."""
+        return self.weight_count() + 2 * self.weight_count(shared=True)
+
     def observe(self, batch: Batch) -> Tensor:
         loss = self.gradient(batch)
         pull(self.net, self.importance, self.importance * self.anchor, self.strength)

@@ -16,6 +16,7 @@ from holdfast.metrics.scores import (
     fwt,
     lca,
     learning_curve,
+    mem,
     summary,
     transfer,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "interval",
     "lca",
     "learning_curve",
+    "mem",
     "paired",
     "panels",
     "rates",

@@ -110,6 +110,16 @@ def final_bytes(record: Record) -> float | None:
     return _finite(sizes[-1]) if sizes else None
 
 
+def mem(record: Record) -> float | None:
+    """Mem. of Veniat et al. (2021) after the last task: 4 bytes per number of what each method is said to keep.
+
+    Weights and batch statistics, Fisher matrices and anchors, rows of a memory that is full. Unlike `final_bytes` it
+    leaves out gradients, optimisers and whatever else is there.
+    """
+    numbers = record.resources.get("numbers")
+    return _finite(4 * numbers[-1]) if numbers else None
+
+
 def flops(record: Record) -> float | None:
     """Floating-point operations of all training, and of the trials that chose its settings."""
     return _total(record, "flops", "flops")
@@ -146,6 +156,7 @@ METRICS: dict[str, Metric] = {
     "unseen_auc": Metric("Unseen AUC", "accuracy", True, unseen_auc),
     "ece": Metric("ECE", "accuracy", False, ece),
     "bytes": Metric("Memory", "bytes", False, final_bytes),
+    "mem": Metric("Mem. (CTrL)", "bytes", False, mem),
     "flops": Metric("FLOPs", "FLOPs", False, flops),
     "train_seconds": Metric("Training", "s", False, train_seconds),
     "eval_seconds": Metric("Scoring", "s", False, eval_seconds),

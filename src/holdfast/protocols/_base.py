@@ -193,6 +193,7 @@ def record_of(
         curves=tuple(m.curves),
         resources={
             "bytes": m.bytes,
+            "numbers": m.numbers,
             "flops": m.flops,
             "train_seconds": m.seconds,
             "eval_seconds": m.eval_seconds,

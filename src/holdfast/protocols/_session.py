@@ -81,6 +81,7 @@ class Measured:
     old_rows: list[tuple[int, int]] = field(default_factory=list)
     generators: list[tuple[int, int]] = field(default_factory=list)  # networks and their bytes
     bytes: list[int] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)  # kept, as paper 000 counts them
     flops: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     updates: list[float] = field(default_factory=list)
@@ -242,6 +243,7 @@ class Session:
         self._remember(task.t)
         self._settle()
         m.bytes.append(footprint(self.learner))
+        m.numbers.append(self.learner.numbers_kept(task.t + 1))
         m.old_rows.append(self._retention.scan(self.learner))
         m.generators.append(self._generators())
         m.flops.append(self._spent.flops)
@@ -264,6 +266,7 @@ class Session:
         m, n, spent = self.measured, len(segments), self._spent
         m.flops, m.seconds, m.updates = [spent.flops / n] * n, [spent.seconds / n] * n, [spent.updates / n] * n
         m.bytes, m.old_rows, m.generators = [footprint(self.learner)] * n, [(0, 0)] * n, [self._generators()] * n
+        m.numbers = [self.learner.numbers_kept(n)] * n
         self._spent = _Spent()
 
     def _generators(self) -> tuple[int, int]:

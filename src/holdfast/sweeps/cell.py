@@ -21,6 +21,7 @@ import numpy
 import torch
 from torch import nn
 
+from holdfast.audit import Lease
 from holdfast.engine import Keeper, Net
 from holdfast.errors import BadInput
 from holdfast.methods import Learner
@@ -30,7 +31,7 @@ from holdfast.seeds import generator, seed_for, seeded
 from holdfast.settings import FIXED, changed, provenance, settings_of
 from holdfast.sweeps._code import own_code
 from holdfast.sweeps.own import guarded
-from holdfast.types import Record, Stream, StreamInfo
+from holdfast.types import Lesson, Record, Stream, StreamInfo
 
 _NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
 LONGEST_NAME = 80  # characters of a name in a file's; file systems take 255
@@ -142,6 +143,17 @@ class Cell:
                 chosen["run"] = {"threads": {"value": self.threads, "chosen_by": "given"}}
             net_words = {**describe(self.net), "parameters": session.learner.net.size}
             return record_of(session, self.protocol, net_words, chosen, self.choice_cost)
+
+    def numbers(self) -> list[int]:
+        """What is kept after each task as paper 000 counts it (Mem.), of the real objects: no step is taken."""
+        info, learner = self.stream.info, fresh(self.method)
+        net = self._net(info, torch.device("cpu"))
+        learner.start(net, self.protocol.descent(), info, generator(self.seed, "check"))
+        kept = []
+        for task in self.stream.tasks:
+            learner.begin(Lease(task.t, task.train, task.val), Lesson(0, 0, 1))
+            kept.append(learner.numbers_kept(task.t + 1))
+        return kept
 
     def _method_settings(self) -> dict[str, Any]:
         """The method's fields, and whatever else its constructor put on it."""
