@@ -72,11 +72,12 @@ def protocol(name: str | type[Protocol], **settings: Any) -> Protocol:
     return _made(protocols, name, settings)
 
 
-def stream(name: str | type[StreamSpec], data: Any = "digits", seed: int = 0, **settings: Any) -> Stream:
+def stream(name: str | type[StreamSpec], data: Any = None, seed: int = 0, **settings: Any) -> Stream:
     """A stream by name, or from a class of your own.
 
     `data` is a data set's name, `(x, y)`, `(x, y, x_test, y_test)`, or a torch or Hugging Face data set; for streams
-    that are cut from several, names separated by commas or a list of names and data sets.
+    that are cut from several, names separated by commas or a list of names and data sets. Where none is given it is
+    'digits', but for streams that have data sets of their own.
 
     >>> stream("split", tasks=5).tasks[1].classes
     (2, 3)
@@ -527,7 +528,7 @@ def as_stream(given: StreamLike) -> Stream:
         return stream(given)
     if isinstance(given, StreamSpec):
         own.whole(streams, type(given), type(given).__name__)
-        return own.fitting(given, f"stream {name_of(given)!r}").cut(name_of(given), "digits", seed=0)
+        return own.fitting(given, f"stream {name_of(given)!r}").cut(name_of(given), None, seed=0)
     if not isinstance(given, Stream):
         raise BadInput(f"a stream must be a name, a StreamSpec or made by hf.stream(...), not a {type(given).__name__}")
     return given

@@ -241,6 +241,8 @@ class Task:
     train: Part
     val: Part
     test: Part
+    about: str = ""  # what it is made of, where its name does not say it all
+    note: str = ""  # where it is not what was asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,6 +337,17 @@ class Stream:
         cut = self.tasks[:tasks], self.mixtures[:tasks]
         return replace(self, info=info, tasks=cut[0], mixtures=cut[1], settings=settings, reseed=reseed)
 
+    def only(self, t: int) -> Stream:
+        """The same stream with one of its tasks alone, -1 for the last: the same rows and labels, scaled as before."""
+        if self.mixtures:
+            raise ValueError("tasks that are shown mixed cannot be shown alone")
+        if not -len(self) <= t < len(self):
+            raise ValueError(f"there is no task {t}; the stream has {len(self)}, counted from 0")
+        t %= len(self)
+        info = replace(self.info, task_classes=(self.info.task_classes[t],))
+        settings, reseed = {**self.settings, "only": t}, partial(_reseed_only, self.reseed, t)
+        return replace(self, info=info, tasks=(replace(self.tasks[t], t=0),), settings=settings, reseed=reseed)
+
     def fixed(self, seed: int) -> Stream:
         """The stream cut with this seed, whatever the seed of the run that asks for it."""
         return _fixed(self.reseed, seed)
@@ -375,6 +388,10 @@ def _reseed_held_out(reseed: Callable[[int], Stream], seed: int) -> Stream:
 
 def _reseed_first(reseed: Callable[[int], Stream], tasks: int, seed: int) -> Stream:
     return reseed(seed).first(tasks)
+
+
+def _reseed_only(reseed: Callable[[int], Stream], t: int, seed: int) -> Stream:
+    return reseed(seed).only(t)
 
 
 def _fixed(reseed: Callable[[int], Stream], seed: int, of_run: int | None = None) -> Stream:

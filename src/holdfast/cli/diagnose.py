@@ -9,7 +9,9 @@ from typer import Argument, Option
 
 def diagnose(
     stream: Annotated[str, Argument(metavar="STREAM", hidden=True)],
-    data: Annotated[str, Option(metavar="NAME,...", help="The data set, or data sets, it is cut from.")] = "digits",
+    data: Annotated[
+        str | None, Option(metavar="NAME,...", help="The data set, or data sets, it is cut from.  [default: digits]")
+    ] = None,
     tasks: Annotated[
         str | None, Option(metavar="N", help="Number of tasks, of which the first two are shown.  [default: 5]")
     ] = None,

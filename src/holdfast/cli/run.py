@@ -25,7 +25,10 @@ def run(
     ctx: typer.Context,
     words: Annotated[list[str] | None, typer.Argument(metavar="METHOD", hidden=True)] = None,
     stream: Annotated[str, Option(metavar="NAME", help="How tasks are made, or your own: file.py:Class.")] = "split",
-    data: Annotated[str, Option(metavar="NAME,...", help="The data set, or data sets, they are cut from.")] = "digits",
+    data: Annotated[
+        str | None,
+        Option(metavar="NAME,...", help="The data set, or data sets, they are cut from.  [default: digits]"),
+    ] = None,
     tasks: Annotated[str | None, Option(metavar="N", help="Number of tasks.  [default: 5]")] = None,
     examples: Annotated[str | None, Option(metavar="N", help="Training rows per task.  [default: all]")] = None,
     scenario: Annotated[

@@ -12,7 +12,7 @@ from holdfast.data.catalog import EMBEDDED, NAMES, ON_DISK, Entry
 from holdfast.data.fetch import fetch
 from holdfast.data.files import data_folder
 from holdfast.data.inventory import FileCheck, StatusRow, Verdict, status, status_of, verify
-from holdfast.data.load import at_hand, load
+from holdfast.data.load import at_hand, load, procedural
 from holdfast.data.synth import family
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "family",
     "fetch",
     "load",
+    "procedural",
     "status",
     "status_of",
     "verify",

@@ -68,6 +68,19 @@ def at_hand(name: str, folder: Path | None = None) -> bool:
 
 
 @lru_cache(maxsize=KEPT)
+def procedural(
+    name: str, families: tuple[str, ...], n_train: int, n_test: int, seed: int = 0, shift: float = 0.0
+) -> DataSet:
+    """A data set of this name from one family of synth or several; so many rows per class.
+
+    >>> procedural("far-strokes", ("strokes",), 3, 2, shift=1.0).x.shape
+    torch.Size([30, 3, 32, 32])
+    """
+    arrays = synth.several(families, n_train, n_test, seed, shift)
+    return as_tensors(name, arrays, fingerprint_of(*arrays))
+
+
+@lru_cache(maxsize=KEPT)
 def _embedded(name: str) -> DataSet:
     arrays = digits.read() if name == "digits" else synth.read(name)
     return as_tensors(name, arrays, fingerprint_of(*arrays))

@@ -68,7 +68,14 @@ def read(name: str) -> Arrays:
     """`synth-strokes` and so on is one family; `synth` is all of them, 40 classes."""
     if name != "synth":
         return family(name.removeprefix("synth-"))
-    made = [family(each) for each in FAMILIES]
+    return several(tuple(FAMILIES))
+
+
+def several(
+    names: tuple[str, ...], n_train: int = N_TRAIN, n_test: int = N_TEST, seed: int = 0, shift: float = 0.0
+) -> Arrays:
+    """The classes of several families, one family after the other; for the rest see `family`."""
+    made = [family(each, n_train, n_test, seed, shift) for each in names]
     offsets = [CLASSES * i for i in range(len(made))]
     return Arrays(
         np.concatenate([part.x for part in made]),

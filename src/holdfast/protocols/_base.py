@@ -184,6 +184,7 @@ def record_of(
                 "n_train": len(task.train),
                 "n_val": len(task.val),
                 "n_test": len(task.test),
+                **{name: value for name, value in (("about", task.about), ("note", task.note)) if value},
             }
             for task in stream.tasks
         ),

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,7 +17,19 @@ from holdfast.errors import BadInput
 from holdfast.seeds import generator
 from holdfast.settings import Count, Fraction, Whole, expected, fits, provenance, settings_of
 from holdfast.streams._images import CropFlip, scale_of
-from holdfast.types import CENTRED, DataSet, Part, Scenario, Segment, Stream, StreamInfo, Task, Transform
+from holdfast.types import (
+    CENTRED,
+    Augment,
+    DataSet,
+    Part,
+    Scenario,
+    Segment,
+    Stream,
+    StreamInfo,
+    Task,
+    Transform,
+    joined,
+)
 
 ScaleName = Literal["unit", "centred", "task"]
 BESIDES = {"data": str, "seed": Whole}  # what can be said of a stream besides the settings of its recipe
@@ -27,6 +39,8 @@ BESIDES = {"data": str, "seed": Whole}  # what can be said of a stream besides t
 class StreamSpec(ABC):
     """What all streams share: how many tasks, how much data each, and who knows the task."""
 
+    usual_data: ClassVar[str] = "digits"  # where none is given
+
     tasks: Count = 5  # number of tasks
     examples: Count | None = None  # training rows per task; none: all there are
     test_examples: Count | None = None  # test rows per task; none: all there are
@@ -35,6 +49,10 @@ class StreamSpec(ABC):
     head: Literal["shared", "task"] = "shared"  # task: an output layer for each task, in the task scenario
     augment: bool = False  # training batches show random crops (padded by an eighth of the side) and mirror images
     scale: ScaleName = "unit"  # bytes: from 0 to 1, from −1 to 1 (centred), or to the task's mean 0 and deviation 1
+
+    def sources(self, given: Any, seed: int) -> list[DataSet]:
+        """The data sets that the stream is cut from."""
+        return as_datasets(given, seed)
 
     def faults(self, data: DataSet) -> list[str]:
         """What is impossible about these settings for this data set."""
@@ -60,8 +78,8 @@ class StreamSpec(ABC):
         return ()
 
     def cut(self, name: str, given: Any, seed: int) -> Stream:
-        """The stream for one seed, from a data set, several, or whatever can be made one."""
-        data = as_datasets(given, seed)
+        """The stream for one seed, from a data set, several, or whatever can be made one; None: from its usual one."""
+        data = self.sources(self.usual_data if given is None else given, seed)
         if faults := [fault for one in data for fault in self._faults_of_data(one)]:
             raise BadInput(*dict.fromkeys(faults))
         scenario, outputs, planned = self.plan_all(data, seed)
@@ -123,6 +141,8 @@ class StreamSpec(ABC):
 
     def _task(self, t: int, plan: Plan, data: DataSet, held: Tensor, seed: int) -> Task:
         what, rng = f"task {t} ({plan.name})", generator(seed, "rows", task=t)
+        if plan.chosen is not None:
+            return self._made(t, plan, data, plan.chosen, seed)
         rows = _rows_of(data.y, plan.source)
         rows = rows[torch.randperm(len(rows), generator=rng)]  # all, so that test rows are the same for any val
         test = _rows_of(data.y_test, plan.source)
@@ -146,14 +166,21 @@ class StreamSpec(ABC):
             raise BadInput(f"{what} has no training rows{_after(len(val))}")
         if not len(test):
             raise BadInput(f"{what} has no test rows")
+        return self._made(t, plan, data, Chosen(train, val, test), seed)
+
+    def _made(self, t: int, plan: Plan, data: DataSet, rows: Chosen, seed: int) -> Task:
+        """The task that has these rows."""
         to_stream = torch.full((len(data.classes),), -1)
         to_stream[list(plan.source)] = torch.tensor(plan.classes)
 
         def part(pixels: Tensor, y: Tensor, rows: Tensor) -> Part:
             return Part(pixels, rows, to_stream[y[rows]], plan.transform)
 
-        parts = part(data.x, data.y, train), part(data.x, data.y, val), part(data.x_test, data.y_test, test)
-        return Task(t, plan.name, tuple(sorted(set(plan.classes))), *_dressed(plan, *parts))
+        train, val = part(data.x, data.y, rows.train), part(data.x, data.y, rows.val)
+        train, val, test = _dressed(plan, train, val, part(data.x_test, data.y_test, rows.test))
+        if train.augment is not None and plan.copies:
+            val = _with_copies(val, train.augment, plan.copies, generator(seed, "copies", task=t))
+        return Task(t, plan.name, tuple(sorted(set(plan.classes))), train, val, test, plan.about, plan.note)
 
 
 Shares = tuple[tuple[float, float], ...]  # from where to where, in one order of a class's rows for all tasks: (0, 1/2)
@@ -165,6 +192,14 @@ class Rows(NamedTuple):
     train: int
     val: int = 0
     test: int | None = None  # none: all there are
+
+
+class Chosen(NamedTuple):
+    """Which rows of its data set a task has, in which order."""
+
+    train: Tensor
+    val: Tensor
+    test: Tensor
 
 
 @dataclass(frozen=True)
@@ -181,6 +216,10 @@ class Plan:
     scale: ScaleName | None = None
     shares: Shares | None = None  # of the training and validation rows of each class; none: all
     test_shares: Shares | None = None
+    chosen: Chosen | None = None  # by the stream itself; none: drawn as all that stands above says
+    copies: int = 0  # augmented ones of each validation row, after the rows themselves
+    about: str = ""  # for Task, as is the next
+    note: str = ""
 
 
 Planned = tuple[Plan, DataSet]  # a task, and the data set it is cut from
@@ -292,6 +331,13 @@ def _dressed(plan: Plan, train: Part, val: Part, test: Part) -> tuple[Part, Part
     scale = scale_of(train) if plan.scale == "task" else CENTRED if plan.scale == "centred" else None
     augment = CropFlip(min(train.shape[1:]) // 8) if plan.augment else None
     return replace(train, augment=augment, scale=scale), replace(val, scale=scale), replace(test, scale=scale)
+
+
+def _with_copies(val: Part, augment: Augment, copies: int, rng: torch.Generator) -> Part:
+    """The rows, and after them so many augmented copies of each, made once."""
+    pixels = augment(val.cut().repeat(copies, 1, 1, 1), rng)
+    made = Part(pixels, torch.arange(len(pixels)), val.y.repeat(copies), scale=val.scale)
+    return joined([val, made])
 
 
 def _refuse_shapes(name: str, tasks: Sequence[Task]) -> None:

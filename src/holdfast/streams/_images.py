@@ -36,6 +36,23 @@ class Fitted:
 
 @final
 @dataclass(frozen=True)
+class OnColour:
+    """Light figures on a dark ground, resized to size × size, white on one of red, green and blue.
+
+    A grey image in all three channels, one of which is full everywhere.
+    """
+
+    size: int
+    channel: int
+
+    def __call__(self, pixels: Tensor) -> Tensor:
+        images = Fitted(self.size, 1)(pixels).repeat(1, 3, 1, 1)
+        images[:, self.channel] = 255
+        return images
+
+
+@final
+@dataclass(frozen=True)
 class CropFlip(Augment):
     """Black pixels around the image, a random crop of the old size, and mirrored left to right every other time."""
 

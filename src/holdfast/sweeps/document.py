@@ -318,7 +318,7 @@ def _made(ingredient: Ingredient) -> Any:
     if ingredient.role != "stream":
         return made
     if not isinstance(made, Stream):
-        made = made.cut(ingredient.name, ingredient.values.get("data", "digits"), seed=0)
+        made = made.cut(ingredient.name, ingredient.values.get("data"), seed=0)
     return made.fixed(ingredient.value("seed")) if "seed" in ingredient.values else made
 
 

@@ -60,7 +60,7 @@ class Ingredient:
         if setting in self.values:
             return fit(self.kinds[setting], self.values[setting])
         if self.role == "stream" and setting in BESIDES:
-            return "digits" if setting == "data" else None  # its seed is the run's unless it is given
+            return self.thing.usual_data if setting == "data" else None  # its seed is the run's unless it is given
         return settings_of(self.thing)[setting] if self.ready else defaults(self.thing).get(setting)
 
     def made(self) -> Any:
