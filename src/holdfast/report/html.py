@@ -53,6 +53,7 @@ def html(
         "" if reproduction is None else reproduced.section(reproduction),
         parts.section("Failed runs", "They are missing from all that follows.", _failed(failures or {})),
         parts.section("Summary", "", [*(_summary(arena, style) for arena in arenas), _notes(table.lacking([], asked))]),
+        parts.section("Tasks", "What each is made of, for the first seed.", [_tasks(arena) for arena in arenas]),
         parts.section(
             "Scenarios side by side",
             "The same runs in two scenarios: how much higher ACC is in one of them, paired over seeds.",
@@ -161,6 +162,16 @@ def _summary(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
     )
     found = f'<p class="finding">{_finding(rows)}</p>{parts.table("Summary", head, body, "summary")}'
     return f"{_arena_title(arena)}{found}{_notes(table.lacking(arena))}"
+
+
+def _tasks(arena: Sequence[Group]) -> str:
+    """Where the names of tasks do not say it all: what they are made of, and where that is less than was asked for."""
+    tasks = [
+        f"{t} {task['name']}: {'; '.join(task[word] for word in ('about', 'note') if word in task)}."
+        for t, task in enumerate(arena[0].first.tasks, 1)
+        if "about" in task or "note" in task
+    ]
+    return _arena_title(arena) + _notes(tasks) if tasks else ""
 
 
 def _notes(notes: Sequence[str]) -> str:
