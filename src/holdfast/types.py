@@ -320,12 +320,19 @@ class Stream:
     def scenario(self) -> Scenario:
         return self.info.scenario
 
-    def held_out(self) -> Stream:
-        """The same stream scored on each task's validation part, which no lease has; its tests are out of reach."""
+    def held_out(self, lend: bool = False) -> Stream:
+        """The same stream scored on each task's validation part; its tests are out of reach.
+
+        No lease has that part, unless it is `lend`ed to protocols that choose on it themselves.
+        """
         nothing = torch.zeros(0, dtype=torch.long)
-        tasks = tuple(replace(task, test=task.val, val=task.val.take(nothing)) for task in self.tasks)
-        mixtures = tuple(replace(mixture, val=mixture.val.take(nothing)) for mixture in self.mixtures)
-        settings, reseed = {**self.settings, "scored_on": "val"}, partial(_reseed_held_out, self.reseed)
+
+        def left(val: Part) -> Part:
+            return val if lend else val.take(nothing)
+
+        tasks = tuple(replace(task, test=task.val, val=left(task.val)) for task in self.tasks)
+        mixtures = tuple(replace(mixture, val=left(mixture.val)) for mixture in self.mixtures)
+        settings, reseed = {**self.settings, "scored_on": "val"}, partial(_reseed_held_out, self.reseed, lend)
         return replace(self, tasks=tasks, mixtures=mixtures, settings=settings, reseed=reseed)
 
     def first(self, tasks: int) -> Stream:
@@ -382,8 +389,8 @@ class Stream:
         return f"stream({self.name!r}, {words}, seed={self.seed})"
 
 
-def _reseed_held_out(reseed: Callable[[int], Stream], seed: int) -> Stream:
-    return reseed(seed).held_out()
+def _reseed_held_out(reseed: Callable[[int], Stream], lend: bool, seed: int) -> Stream:
+    return reseed(seed).held_out(lend)
 
 
 def _reseed_first(reseed: Callable[[int], Stream], tasks: int, seed: int) -> Stream:

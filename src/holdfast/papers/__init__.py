@@ -17,7 +17,7 @@ import holdfast as hf
 from holdfast.errors import unknown
 from holdfast.papers.base import SCALES, Entry, Recipe, Scale, absent, judged, only
 
-BUILT = ("gem", "apps", "still", "robust")  # papers that have recipes; each is a module of this package
+BUILT = ("gem", "apps", "still", "robust", "ctrl")  # papers that have recipes; each is a module of this package
 
 
 @dataclass(frozen=True)

@@ -65,24 +65,34 @@ class DisjointClasses(ClassGroups):
     """Its group is all that a task has.
 
     In the `class` scenario one output vector covers all classes; `task` masks it to the task's own; in `domain`
-    every task uses the same outputs 0, 1, ... for its first, second, ... class.
+    every task uses the same outputs 0, 1, ... for its first, second, ... class. With `outputs=common` so it does in
+    `task`, as in paper 000, where the task may choose a head or a leg, and all others share the outputs.
     """
+
+    outputs: Literal["own", "common"] = "own"  # of a task in the task scenario: of its classes, or those of all tasks
 
     def faults(self, data: DataSet) -> list[str]:
         found = super().faults(data)
+        if self.outputs == "common" and (self.scenario or "class") == "class":
+            found.append("outputs=common needs the task label, which the 'class' scenario hides; use scenario 'task'")
         sizes = self._sizes(len(self.order) if isinstance(self.order, tuple) else len(data.classes))
-        if self.scenario == "domain" and len(set(sizes)) > 1:
-            found.append(f"the domain scenario needs tasks of equal size, not {', '.join(map(str, sizes))} classes")
+        if self._common and len(set(sizes)) > 1:
+            what = "the domain scenario" if self.scenario == "domain" else "outputs=common"
+            found.append(f"{what} needs tasks of equal size, not {', '.join(map(str, sizes))} classes")
         return found
 
     def plan(self, data: DataSet, seed: int) -> tuple[Scenario, int, list[Plan]]:
         scenario = self.scenario or "class"
         groups = self.groups(data, seed)
         plans = [
-            Plan(named(data, group), group, tuple(range(len(group))) if scenario == "domain" else group)
-            for group in groups
+            Plan(named(data, group), group, tuple(range(len(group))) if self._common else group) for group in groups
         ]
-        return scenario, len(groups[0]) if scenario == "domain" else len(data.classes), plans
+        return scenario, len(groups[0]) if self._common else len(data.classes), plans
+
+    @property
+    def _common(self) -> bool:
+        """Whether all tasks have the same outputs."""
+        return self.scenario == "domain" or self.outputs == "common"
 
 
 def named(data: DataSet, classes: Sequence[int]) -> str:

@@ -1,0 +1,10 @@
+"""Paper 000, Efficient continual learning with modular networks and task-driven priors: its tables and figures."""
+
+from __future__ import annotations
+
+from holdfast.papers.base import Recipe
+from holdfast.papers.ctrl import standard, transfer
+
+
+def recipes() -> list[Recipe]:
+    return [recipe for family in (transfer, standard) for recipe in family.recipes()]
