@@ -21,8 +21,8 @@ DATA = ("cifar-10", "mnist", "dtd", "fashion-mnist", "svhn")
 SAID: Mapping[Scale, str] = {
     "smoke": "In place of the paper's data sets: procedural ones, a hundredth of the rows, a network of width 4.",
     "laptop": "The ResNet has width 16, not 64, and learns in 40 epochs of batches of 64 with Adam at 0.003, not at "
-    "the best of 2 rates × 3 decays over up to 300 epochs of batches of 256; rows of the first and of the last task are "
-    "disjoint draws, which the paper's are not. So no number can be held against the paper's.",
+    "the best of 2 rates × 3 decays over up to 300 epochs of batches of 256; rows of the first and of the last task "
+    "are disjoint draws, which the paper's are not. So no number can be held against the paper's.",
     "full": "As the paper: width 64, 2 rates × 3 decays, 300 epochs at most; the rows of two tasks may overlap.",
 }
 
