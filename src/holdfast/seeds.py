@@ -70,12 +70,12 @@ def state_of(generator: torch.Generator | random.Random | np.random.Generator | 
     return repr(state).encode()
 
 
-def states() -> list[bytes]:
+def states() -> list[Any]:
     """The same of all global generators."""
     _, words, *rest = np.random.get_state()
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     torchs = [state.numpy().tobytes() for state in (torch.get_rng_state(), *cuda)]
-    return [*torchs, np.asarray(words).tobytes() + repr(rest).encode(), repr(random.getstate()).encode()]
+    return [*torchs, np.asarray(words).tobytes(), rest, random.getstate()]
 
 
 def set_dice(state: dict[str, Any]) -> None:

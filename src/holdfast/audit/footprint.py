@@ -32,6 +32,9 @@ class Listed(NamedTuple):
 
 Kept = Tensor | np.ndarray | bytes | bytearray | memoryview | Listed | str | int | float | complex
 _SMALL = (int, float, bool, str, complex)
+_BYTES = (bytes, bytearray, memoryview)
+_CONTAINERS = (dict, list, tuple, set, frozenset, deque)
+_STORAGES = (torch.UntypedStorage, torch.TypedStorage)
 _OPAQUE = (logging.Logger, torch.device, torch.dtype)
 _STRUCTURE = (type, types.ModuleType, types.FrameType)  # not followed where the collector finds them
 _DICE = (torch.Generator, random.Random, np.random.Generator, np.random.RandomState)
@@ -94,9 +97,17 @@ def _content(item: Any, sums: dict[int, int]) -> Any:
     return zlib.crc32(item) if isinstance(item, bytes | bytearray) else item
 
 
+class Walked:
+    """All that is reachable from a thing, walked through once: it stands for the thing where several look at it."""
+
+    def __init__(self, thing: Any) -> None:
+        self.found = list(_walked(thing))
+
+
 def networks(thing: Any) -> list[nn.Module]:
     """Every torch module that can be reached, and every module within it."""
-    return [item for item in _walked(thing) if isinstance(item, nn.Module)]
+    found = thing.found if isinstance(thing, Walked) else _walked(thing)
+    return [item for item in found if isinstance(item, nn.Module)]
 
 
 def in_bytes(storage: torch.UntypedStorage) -> Tensor:
@@ -111,15 +122,19 @@ def reachable(thing: Any, all_that_moves: bool = False) -> Iterator[Kept]:
     Numbers and words in lists and the like are data; those that are attributes are not, nor are the states of random
     generators, unless asked for `all_that_moves`. Libraries are not searched, nor are files.
     """
-    return (item for item in _walked(thing, all_that_moves) if not isinstance(item, nn.Module))
+    found = thing.found if isinstance(thing, Walked) else _walked(thing, all_that_moves)
+    return (item for item in found if not isinstance(item, nn.Module))
 
 
 def _walked(thing: Any, all_that_moves: bool = False) -> Iterator[Any]:
     """What `reachable` gives, and the torch modules on the way."""
     seen: dict[int, Any] = {}  # held, so that no other thing gets the number of one that was made on the way
     waiting = [thing]
-    while waiting:
+    while waiting:  # a network has hundreds of things, and is walked through several times a task
         item = waiting.pop()
+        if type(item) is _Attributes:
+            waiting.extend(item.values)
+            continue
         if isinstance(item, np.generic):
             item = item.item()
         if type(item) in _SMALL:
@@ -129,7 +144,14 @@ def _walked(thing: Any, all_that_moves: bool = False) -> Iterator[Any]:
         if item is None or id(item) in seen or isinstance(item, _OPAQUE):
             continue
         seen[id(item)] = item
-        if isinstance(item, Tensor):
+        if isinstance(item, _CONTAINERS):
+            parts = [*item, *item.values()] if isinstance(item, dict) else item
+            if small := _listed(parts):
+                named = isinstance(item, dict) and small.bytes <= NAMES
+                yield small._replace(bytes=0) if named else small
+            waiting.extend([part for part in parts if type(part) not in _SMALL])
+            waiting.append(_attributes(item))
+        elif isinstance(item, Tensor):
             if item.layout == torch.strided:
                 yield item
             waiting.extend([*_pieces(item), item.grad if item.is_leaf else None, _Attributes(vars(item))])
@@ -137,21 +159,14 @@ def _walked(thing: Any, all_that_moves: bool = False) -> Iterator[Any]:
             yield item
             waiting.extend(item.flatten().tolist() if item.dtype == object else ())
             waiting.append(_attributes(item))
-        elif isinstance(item, bytes | bytearray | memoryview):
+        elif isinstance(item, _BYTES):
             yield item
         elif isinstance(item, array.array):
             yield memoryview(item)
         elif isinstance(item, io.BytesIO):
             yield item.getbuffer()
-        elif isinstance(item, torch.UntypedStorage | torch.TypedStorage):
+        elif isinstance(item, _STORAGES):
             waiting.append(in_bytes(item if isinstance(item, torch.UntypedStorage) else item.untyped()))
-        elif isinstance(item, dict | list | tuple | set | frozenset | deque):
-            parts = [*item, *item.values()] if isinstance(item, dict) else item
-            if small := _listed(parts):
-                named = isinstance(item, dict) and small.bytes <= NAMES
-                yield small._replace(bytes=0) if named else small
-            waiting.extend(part for part in parts if type(part) not in _SMALL)
-            waiting.append(_attributes(item))
         elif isinstance(item, _DICE):
             if all_that_moves:
                 yield state_of(item)
@@ -175,8 +190,6 @@ def _attributes(item: Any) -> _Attributes | None:
 def _held(item: Any) -> Iterable[Any]:
     """What a thing that is neither data nor a container holds."""
     kind = type(item)
-    if isinstance(item, _Attributes):
-        return item.values
     if isinstance(item, type):
         return _of_class(item) if is_theirs(item.__module__) else ()
     if isinstance(item, types.ModuleType):

@@ -51,7 +51,7 @@ class Retention:
             if table.dtype.itemsize == 1 and table.is_floating_point():
                 table = table.float()
             if all(part.dtype == torch.uint8 and part.scale is None for part in self._past):
-                table = _of_bytes(table[(table >= 0).all(1)])  # weights and gradients are not hashed
+                table = _of_bytes(table[table.amin(1) >= 0])  # weights and gradients are not hashed
             table = table[_telling(table)]
             if not len(table):
                 continue

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from holdfast import types
-from holdfast.audit import Lease, Retention, footprint, generators, glance
+from holdfast.audit import Lease, Retention, Walked, footprint, generators, glance
 from holdfast.engine import (
     CHECK_EVERY,
     Keeper,
@@ -242,10 +242,11 @@ class Session:
         self.next = task.t + 1
         self._remember(task.t)
         self._settle()
-        m.bytes.append(footprint(self.learner))
+        kept = Walked(self.learner)
+        m.bytes.append(footprint(kept))
         m.numbers.append(self.learner.numbers_kept(task.t + 1))
-        m.old_rows.append(self._retention.scan(self.learner))
-        m.generators.append(self._generators())
+        m.old_rows.append(self._retention.scan(kept))
+        m.generators.append(self._generators(kept))
         m.flops.append(self._spent.flops)
         m.seconds.append(self._spent.seconds)
         m.updates.append(self._spent.updates)
@@ -265,13 +266,14 @@ class Session:
         yield from self._train(showing, segments, lease_at_begin)
         m, n, spent = self.measured, len(segments), self._spent
         m.flops, m.seconds, m.updates = [spent.flops / n] * n, [spent.seconds / n] * n, [spent.updates / n] * n
-        m.bytes, m.old_rows, m.generators = [footprint(self.learner)] * n, [(0, 0)] * n, [self._generators()] * n
+        kept = Walked(self.learner)
+        m.bytes, m.old_rows, m.generators = [footprint(kept)] * n, [(0, 0)] * n, [self._generators(kept)] * n
         m.numbers = [self.learner.numbers_kept(n)] * n
         self._spent = _Spent()
 
-    def _generators(self) -> tuple[int, int]:
+    def _generators(self, kept: Walked) -> tuple[int, int]:
         """Kept by the learner beside its network: how many, and their bytes."""
-        return generators(self.learner, self.learner.net.module, self.stream.info.shape)
+        return generators(kept, self.learner.net.module, self.stream.info.shape)
 
     def val_accuracy(self, task: Task) -> float:
         """Accuracy on the task's validation part, for protocols that select."""
