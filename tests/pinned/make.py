@@ -56,24 +56,38 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 
 
-def runs(seed: int) -> Iterator[tuple[str, Any]]:
-    """(name, R as lists): every combination; 'refused' where one cannot be."""
-    import holdfast as hf
+def asked(seed: int, once: bool) -> Iterator[tuple[str, str, str]]:
+    """Method, stream and protocol of every run with this seed. `once`: the seeds take turns, as a chessboard's colours
+    do, so that together they have each combination once, and each seed has every method, stream and protocol.
+    """
     from holdfast.methods import methods
 
-    for protocol, passing in PROTOCOLS.items():
+    for p, protocol in enumerate(PROTOCOLS):
+        for s, stream in enumerate(STREAMS):
+            for m, method in enumerate(methods.names()):
+                if not once or (p + s + m) % len(SEEDS) == SEEDS.index(seed):
+                    yield method, stream, protocol
+
+
+def runs(seed: int, once: bool) -> Iterator[tuple[str, Any]]:
+    """(name, R as lists) of what is asked for; 'refused' where a combination cannot be."""
+    import holdfast as hf
+
+    for method, stream, protocol in asked(seed, once):
         tasks = 2 if protocol in ("prescient", "early") else 3
         val = 0.2 if protocol in ("realistic", "application", "crossval") else 0.0
-        for stream, words in STREAMS.items():
-            for method in methods.names():
-                learner = hf.method(method, **METHODS.get(method, {}))
-                cut = _cut(words, tasks, val, seed, learner.needs_task)
-                try:
-                    record = hf.run(learner, cut, protocol=hf.protocol(protocol, **passing), seed=seed)
-                except hf.BadInput:
-                    yield f"{method} on {stream} under {protocol}, seed {seed}", "refused"
-                    continue
-                yield f"{method} on {stream} under {protocol}, seed {seed}", record.R.tolist()
+        learner = hf.method(method, **METHODS.get(method, {}))
+        cut = _cut(STREAMS[stream], tasks, val, seed, learner.needs_task)
+        try:
+            record = hf.run(learner, cut, protocol=hf.protocol(protocol, **PROTOCOLS[protocol]), seed=seed)
+        except hf.BadInput:
+            yield name_of(method, stream, protocol, seed), "refused"
+            continue
+        yield name_of(method, stream, protocol, seed), record.R.tolist()
+
+
+def name_of(method: str, stream: str, protocol: str, seed: int) -> str:
+    return f"{method} on {stream} under {protocol}, seed {seed}"
 
 
 def _cut(words: dict[str, Any], tasks: int, val: float, seed: int, needs_task: bool) -> Any:
@@ -92,11 +106,13 @@ def _cut(words: dict[str, Any], tasks: int, val: float, seed: int, needs_task: b
     return hf.stream(name, seed=seed, **given)
 
 
-def measured() -> dict[str, Any]:
-    """All of them, each seed in a process of its own that computes in plain arithmetic."""
+def measured(once: bool = False) -> dict[str, Any]:
+    """All of them, or each combination once; each seed in a process of its own that computes in plain arithmetic."""
     env = {**os.environ, **PLAIN, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     each = [
-        subprocess.Popen([sys.executable, __file__, str(seed)], env=env, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, __file__, str(seed), *["once"] * once], env=env, stdout=subprocess.PIPE, text=True
+        )
         for seed in SEEDS
     ]
     found: dict[str, Any] = {}
@@ -113,9 +129,9 @@ def versions() -> dict[str, str]:
     return {"torch": torch.__version__}
 
 
-def main(seed: str | None = None) -> None:
+def main(seed: str | None = None, once: str | None = None) -> None:
     if seed is not None:
-        json.dump(dict(runs(int(seed))), sys.stdout)
+        json.dump(dict(runs(int(seed), once == "once")), sys.stdout)
         return
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(R)}" for name, R in measured().items())
     FILE.write_text(f'{{\n"versions": {json.dumps(versions())},\n"R": {{\n{lines}\n}}\n}}\n')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
 from pathlib import Path
 
@@ -24,14 +25,22 @@ def pinned():
 
 def test_every_method_stream_and_protocol_is_pinned(pinned):
     assert set(make.PROTOCOLS) == set(protocols.names())
-    wanted = {
-        f"{method} on {stream} under {protocol}, seed {seed}"
-        for method in methods.names()
-        for stream in make.STREAMS
-        for protocol in make.PROTOCOLS
-        for seed in make.SEEDS
-    }
+    wanted = {make.name_of(*each, seed) for each in combinations() for seed in make.SEEDS}
     assert set(pinned["R"]) == wanted
+    assert wanted == {make.name_of(*each, seed) for seed in make.SEEDS for each in make.asked(seed, once=False)}
+
+
+def test_every_combination_is_run_once_here_and_every_seed_has_all_methods_streams_and_protocols():
+    by_seed = [list(make.asked(seed, once=True)) for seed in make.SEEDS]
+    assert sorted(each for mine in by_seed for each in mine) == sorted(combinations())
+    for mine in by_seed:
+        assert [set(column) for column in zip(*mine, strict=True)] == [
+            set(column) for column in zip(*combinations(), strict=True)
+        ]
+
+
+def combinations():
+    return list(itertools.product(methods.names(), make.STREAMS, make.PROTOCOLS))
 
 
 def test_refused_are_only_those_that_cannot_be(pinned):
@@ -54,8 +63,18 @@ def test_refused_are_only_those_that_cannot_be(pinned):
 
 
 def test_results_are_bit_for_bit_the_pinned_ones(pinned):
+    compare(pinned, once=True)
+
+
+@pytest.mark.slow
+def test_so_are_those_of_all_seeds(pinned):
+    compare(pinned, once=False)
+
+
+def compare(pinned, once):
     if make.versions() != pinned["versions"]:
         pytest.skip(f"pinned with {pinned['versions']}, this is {make.versions()}")
-    found = make.measured()
+    found = make.measured(once)
+    assert len(found) == len(combinations()) * (1 if once else len(make.SEEDS))
     changed = {name: (pinned["R"].get(name), R) for name, R in found.items() if pinned["R"].get(name) != R}
     assert not changed, f"{len(changed)} of {len(found)} results changed; if that is meant, tests/pinned/make.py"
