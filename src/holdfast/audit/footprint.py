@@ -38,6 +38,7 @@ _STORAGES = (torch.UntypedStorage, torch.TypedStorage)
 _OPAQUE = (logging.Logger, torch.device, torch.dtype)
 _STRUCTURE = (type, types.ModuleType, types.FrameType)  # not followed where the collector finds them
 _DICE = (torch.Generator, random.Random, np.random.Generator, np.random.RandomState)
+_WORD = 2**64  # whole numbers below it take 8 bytes
 NAMES = 1024  # bytes of a dict's keys and small values up to which they are names and settings; beyond, data
 
 
@@ -150,7 +151,8 @@ def _walked(thing: Any, all_that_moves: bool = False) -> Iterator[Any]:
                 named = isinstance(item, dict) and small.bytes <= NAMES
                 yield small._replace(bytes=0) if named else small
             waiting.extend([part for part in parts if type(part) not in _SMALL])
-            waiting.append(_attributes(item))
+            if type(item) not in _CONTAINERS:  # Python's own have no attributes
+                waiting.append(_attributes(item))
         elif isinstance(item, Tensor):
             if item.layout == torch.strided:
                 yield item
@@ -253,7 +255,14 @@ def is_theirs(module: str | None) -> bool:
 
 def _listed(parts: Iterable[Any]) -> Listed | None:
     small = [part for part in parts if type(part) in _SMALL]
-    return Listed(sum(map(_size, small)), hash(tuple(small))) if small else None
+    return Listed(_sizes(small), hash(tuple(small))) if small else None
+
+
+def _sizes(small: list[Any]) -> int:
+    """Bytes of numbers and words; of whole numbers that fit a word, as a long stream's classes do, at once."""
+    if set(map(type, small)) == {int} and min(small) > -_WORD and max(small) < _WORD:
+        return 8 * len(small)
+    return sum(map(_size, small))
 
 
 def _size(value: Any) -> int:

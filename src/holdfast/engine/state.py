@@ -19,6 +19,7 @@ from holdfast.disk import fill, flush_folder, keeping
 State = Any  # Tensor | int | float | str | bool | None | dict | list | tuple, nested
 Files = dict[str, bytes]  # a state as files: name -> content
 _STATE, _TENSORS, _SUMS = "state.json", "tensors.safetensors", "SHA256SUMS"
+_SMALL = frozenset((int, float, bool, str, type(None)))  # what a log has most of
 _PAGE_BYTES, _PAGE_ITEMS = 4096, 16  # a page of a log is full with either
 _STATEFUL, _GENERATOR = "<stateful>", "<generator>"  # keys that no attribute of a learner has
 
@@ -183,6 +184,8 @@ class _Written:
         self.names: dict[int, str] = {}  # by identity: states may share tensors
 
     def encode(self, value: State) -> Any:
+        if type(value) in _SMALL:
+            return value
         if isinstance(value, Tensor):
             if id(value) not in self.names:
                 self.names[id(value)] = name = str(len(self.tensors))
@@ -192,9 +195,9 @@ class _Written:
             before, rest = self._paged(value)
             return {"log": [before, [self.encode(v) for v in rest]]}
         if isinstance(value, dict):
-            return {"dict": [[k, self.encode(v)] for k, v in value.items()]}
+            return {"dict": [[k, v if type(v) in _SMALL else self.encode(v)] for k, v in value.items()]}
         if isinstance(value, list | tuple):
-            return {type(value).__name__: [self.encode(v) for v in value]}
+            return {type(value).__name__: [v if type(v) in _SMALL else self.encode(v) for v in value]}
         return value
 
     def _paged(self, log: Log) -> tuple[str | None, list[State]]:
@@ -214,6 +217,8 @@ class _Written:
 
 def _bytes(value: State) -> int:
     """About how many a state takes on disk."""
+    if type(value) in _SMALL:
+        return len(value) if isinstance(value, str) else 8
     if isinstance(value, Tensor):
         return value.numel() * value.element_size()
     if isinstance(value, dict):
