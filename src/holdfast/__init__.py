@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from holdfast.errors import BadInput, PastDataError, RunFailed
     from holdfast.estimator import ContinualClassifier
     from holdfast.methods import Learner
-    from holdfast.metrics import Diagnosis, interval, panels, study, transfer
+    from holdfast.metrics import Diagnosis, fronts, interval, panels, study, transfer, uncertainty
     from holdfast.protocols import Passing, Protocol
     from holdfast.streams import Plan, Rows, StreamSpec
     from holdfast.sweeps import Cell, Choice
@@ -39,9 +39,8 @@ __version__ = "0.1.0"
 __all__ = [
     "BadInput", "Batch", "Cell", "Choice", "Comparison", "ContinualClassifier", "Diagnosis", "Growing", "Learner",
     "Memory", "Net", "Passing", "PastDataError", "Plan", "Protocol", "Record", "Rows", "RunFailed", "Segment", "Stream",
-    "StreamInfo", "StreamSpec", "Task", "at_hand", "compare", "diagnose", "interval", "load", "method", "net", "panels",
-    "protocol", "run", "run_cells", "stream", "study", "sweep", "transfer",
-    "tune",
+    "StreamInfo", "StreamSpec", "Task", "at_hand", "compare", "diagnose", "fronts", "interval", "load", "method", "net",
+    "panels", "protocol", "run", "run_cells", "stream", "study", "sweep", "transfer", "tune", "uncertainty",
 ]  # fmt: skip
 
 _ROOMS = (  # where public names live; a room's files are names in it, too, so `hf.study` is that of metrics

@@ -1,6 +1,6 @@
 """Pure functions of records: the papers' numbers, their statistics over seeds, and the summary."""
 
-from holdfast.metrics import desiderata, panels, study
+from holdfast.metrics import desiderata, fronts, panels, study, uncertainty
 from holdfast.metrics.diagnosis import Diagnosis
 from holdfast.metrics.examples import Examples, compare_examples, rescore
 from holdfast.metrics.fronts import front
@@ -22,7 +22,17 @@ from holdfast.metrics.scores import (
 )
 from holdfast.metrics.statistics import Interval, interval, paired, standings, summarise, verdict
 from holdfast.metrics.tables import frame, runs, scores
-from holdfast.metrics.uncertainty import Rates, area, calibration, ece, information, rates, unseen_auc
+from holdfast.metrics.uncertainty import (
+    Rates,
+    area,
+    calibration,
+    ece,
+    information,
+    mean_rates,
+    rates,
+    shares,
+    unseen_auc,
+)
 
 __all__ = [
     "METRICS",
@@ -46,6 +56,7 @@ __all__ = [
     "forgetting_ctrl",
     "frame",
     "front",
+    "fronts",
     "fwt",
     "gaps",
     "group",
@@ -53,6 +64,7 @@ __all__ = [
     "interval",
     "lca",
     "learning_curve",
+    "mean_rates",
     "mem",
     "paired",
     "panels",
@@ -60,11 +72,13 @@ __all__ = [
     "rescore",
     "runs",
     "scores",
+    "shares",
     "standings",
     "study",
     "summarise",
     "summary",
     "transfer",
+    "uncertainty",
     "unseen_auc",
     "verdict",
 ]

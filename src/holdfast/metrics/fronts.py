@@ -14,14 +14,24 @@ def front(groups: Sequence[Group], cost: str) -> list[Group]:
     As in rankings, a learner that saw all tasks at once is no rival, nor is one that lacks seeds. Of two with the same
     cost and the same ACC both are optimal.
     """
-    points = []
+    rivals, points = [], []
     for g in groups:
         spent, accuracy = interval(g.values(cost)).mean, interval(g.values("acc")).mean
         if g.complete and not g.mixed and spent is not None and accuracy is not None:
-            points.append((spent, -accuracy, g))
+            rivals.append(g)
+            points.append((spent, accuracy))
+    return [rivals[i] for i in optimal(points)]
+
+
+def optimal(points: Sequence[tuple[float, float]]) -> list[int]:
+    """Which points (cost, accuracy) no other beats in one without losing in the other, the cheapest first.
+
+    >>> optimal([(3.0, 0.9), (1.0, 0.5), (2.0, 0.4), (3.0, 0.9)])
+    [1, 0, 3]
+    """
     best = [
-        (spent, lost, g)
-        for spent, lost, g in points
-        if not any(s <= spent and a <= lost and (s, a) != (spent, lost) for s, a, _ in points)
+        i
+        for i, (cost, accuracy) in enumerate(points)
+        if not any(c <= cost and a >= accuracy and (c, a) != (cost, accuracy) for c, a in points)
     ]
-    return [g for _, _, g in sorted(best, key=lambda point: point[:2])]
+    return sorted(best, key=lambda i: points[i])

@@ -6,6 +6,7 @@ methods whose predictions are samples have it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +49,22 @@ def rates(M: np.ndarray) -> list[Rates]:
         called = theta * current < M
         found.append(Rates(theta, _share(called[scored & ~unseen]), _share(called[scored & unseen])))
     return found
+
+
+def mean_rates(records: Sequence[Record]) -> list[Rates]:
+    """The rates at every θ, mean over those records whose predictions are samples."""
+    each = [rates(M) for record in records if (M := information(record)) is not None]
+    return [Rates(*map(float, point)) for point in np.mean(each, axis=0)] if each else []
+
+
+def shares(M: np.ndarray) -> np.ndarray:
+    """M with the most uncertain task of each model as 1, as the paper shows it; a model that is sure of all has 0.
+
+    >>> shares(np.array([[1.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.25, 1.0], [0.0, 0.0]]
+    """
+    top = np.nanmax(M, axis=1, keepdims=True)
+    return np.where(np.isnan(M), np.nan, np.divide(M, top, out=np.zeros_like(M), where=top > 0))
 
 
 def area(found: list[Rates]) -> float:

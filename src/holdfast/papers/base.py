@@ -105,17 +105,22 @@ class Series:
     mean: list[float | None]
     low: list[float | None]
     high: list[float | None]
+    x: list[float | None] = field(default_factory=list)  # its own, where a figure's series do not share theirs
+    told: list[str] = field(default_factory=list)  # what is said of each number where one points
+    optimal: list[bool] = field(default_factory=list)  # of `scatter`: on the Pareto front of all series
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure to draw. `bars` and `lines` have series over x; the others have panels.
+    """A figure to draw. `bars`, `lines` and `matrix` have series over x, `scatter` and `roc` over x of their own; the
+    others have panels.
 
-    `course`: accuracy over time, a panel per experiment. `waterfall`: the same in space, an experiment behind the
-    other. `tuning`: accuracy over α.
+    `matrix`: a row per series, numbers from 0 to 1. `scatter`: accuracy against the seconds of training, a point per
+    setting. `roc`: at each θ, found in x, true positives over false ones. `course`: accuracy over time, a panel per
+    experiment. `waterfall`: the same in space, an experiment behind the other. `tuning`: accuracy over α.
     """
 
-    kind: Literal["bars", "lines", "course", "waterfall", "tuning"]
+    kind: Literal["bars", "lines", "matrix", "scatter", "roc", "course", "waterfall", "tuning"]
     title: str
     x: list[Any]
     axis: str
@@ -130,6 +135,13 @@ def series(name: str, records: Sequence[hf.Record], numbers: Callable[[hf.Record
     points = [hf.interval(values) for values in zip(*(numbers(record) for record in records), strict=True)]
     mean, low, high = ([getattr(point, which) for point in points] for which in ("mean", "low", "high"))
     return Series(name, hf.panels.scenario_of(records[0]), mean, low, high)
+
+
+def across(name: str, settings: Sequence[Sequence[hf.Record]], number: Callable[[hf.Record], float | None]) -> Series:
+    """One number of each setting, from the records of its seeds, as a series over the settings."""
+    points = [hf.interval([number(record) for record in records]) for records in settings]
+    mean, low, high = ([getattr(point, which) for point in points] for which in ("mean", "low", "high"))
+    return Series(name, hf.panels.scenario_of(settings[0][0]), mean, low, high)
 
 
 ABSENT = "data set absent"  # why a cell has no runs
@@ -158,6 +170,7 @@ class Recipe:
     behind: Callable[[str, str], Sequence[Place]] = lambda row, column: ((row, column),)  # the entries of a cell
     missing: Callable[[Scale], Mapping[Place, str]] = lambda scale: {}  # why a cell has no runs at this scale
     data: Callable[[str, str], str] | None = None  # the data set of a cell, where a table has several
+    listed: tuple[str, ...] = ()  # metrics that every run has a row for, whether or not the paper prints a number
 
 
 def absent(recipe: Recipe, scale: Scale) -> set[str]:
@@ -197,7 +210,7 @@ def judged(
     of_authors = {key: records for key, records in found.items() if (*key[:2], True) not in lacking}
     missing = recipe.missing(scale)
     cells = []
-    for cell in _in_order(recipe, missing):
+    for cell in (*_in_order(recipe, missing), *_unprinted(recipe, whole or entries)):
         place = (cell["row"], cell["column"], cell["metric"])
         values, theirs = recipe.measure(found, *place, False), recipe.measure(of_authors, *place, True)
         mean, low, high = hf.interval(values) if values else (None, None, None)
@@ -232,6 +245,14 @@ def judged(
             }
         )
     return cells
+
+
+def _unprinted(recipe: Recipe, entries: Sequence[Entry]) -> list[Mapping[str, Any]]:
+    """A cell for each number that is listed of these runs and not published: settings may differ between scales."""
+    printed = {(cell["row"], cell["column"], cell["metric"]) for cell in recipe.published}
+    places = ((entry.row, entry.column, metric) for entry in entries for metric in recipe.listed)
+    left = dict.fromkeys(place for place in places if place not in printed)
+    return [{"row": row, "column": column, "metric": metric, "published": None} for row, column, metric in left]
 
 
 def _in_order(recipe: Recipe, missing: Mapping[Place, str]) -> list[Mapping[str, Any]]:

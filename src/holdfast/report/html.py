@@ -254,15 +254,9 @@ def _scale() -> str:
 def _costs(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
     metrics = {"train_seconds": "Training time", "flops": "Training compute", "bytes": "Memory"}
     figures = [(name, plots.cost(arena, metric, style)) for metric, name in metrics.items()]
-    notes = [_optimal(name, [g.label for g in front(arena, metric)]) for metric, name in metrics.items()]
+    notes = [words.optimal(name, [g.label for g in front(arena, metric)]) for metric, name in metrics.items()]
     drawn = parts.figures(figures, "grid")
     return _arena_title(arena) + _legend(arena, style) + drawn + _notes([note for note in notes if note])
-
-
-def _optimal(cost: str, labels: Sequence[str]) -> str:
-    """'Training time, Pareto-optimal from the cheapest to the most accurate: 1 finetune, 2 er.'"""
-    named = ", ".join(f"{number} {label}" for number, label in enumerate(labels, 1))
-    return f"{cost}, Pareto-optimal from the cheapest to the most accurate: {named}." if labels else ""
 
 
 def _audit(groups: Sequence[Group], style: dict[str, plots.Style]) -> list[str]:

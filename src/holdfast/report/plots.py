@@ -147,33 +147,52 @@ def first_task(arena: Sequence[Group], styles: dict[str, Style]) -> go.Figure:
     return _over_tasks(arena, styles, lambda R, i: R[i, 0], lambda last: last[0])
 
 
+@dataclass(frozen=True)
+class Spent:
+    """A result against its cost."""
+
+    label: str
+    style: Style
+    cost: float
+    accuracy: Interval
+    optimal: bool
+
+
 def cost(arena: Sequence[Group], metric: str, styles: dict[str, Style]) -> go.Figure:
-    """ACC against a cost on a logarithmic axis; up and to the left is better (paper 001, figures 13 and 14).
+    """ACC against a cost (paper 001, figures 13 and 14)."""
+    best = [g.label for g in front(arena, metric)]
+    found = []
+    for g in arena:
+        spent, accuracy = interval(g.values(metric)).mean, interval(g.values("acc"))
+        if spent and accuracy.mean is not None:
+            found.append(Spent(g.label, styles[g.label], spent, accuracy, g.label in best))
+    return against(found, metric)
+
+
+def against(found: Sequence[Spent], metric: str) -> go.Figure:
+    """ACC against a cost on a logarithmic axis; up and to the left is better.
 
     Results that are Pareto-optimal are ringed, named and joined by stairs: below them lies all that is beaten.
     """
-    best = [g.label for g in front(arena, metric)]
-    figure, points = go.Figure(), {}
-    for g in arena:
-        cost, accuracy = interval(g.values(metric)), interval(g.values("acc"))
-        if cost.mean and accuracy.mean is not None:
-            points[g.label] = (cost.mean, accuracy.mean)
-            optimal = ", Pareto-optimal" if g.label in best else ""
-            figure.add_scatter(
-                x=[cost.mean],
-                y=[accuracy.mean],
-                error_y=None if accuracy.half is None else {"array": [accuracy.half], "width": 3, "thickness": 1.2},
-                mode="markers",
-                marker=_marker(styles[g.label], ringed=bool(optimal)),
-                name=plain(g.label),
-                text=[f"{words.spread(accuracy, 'acc')}, {words.number(cost.mean, metric)}{optimal}"],
-                hovertemplate="%{fullData.name}<br>%{text}<extra></extra>",
-            )
+    figure = go.Figure()
+    for each in found:
+        optimal = ", Pareto-optimal" if each.optimal else ""
+        half = each.accuracy.half
+        figure.add_scatter(
+            x=[each.cost],
+            y=[each.accuracy.mean],
+            error_y=None if half is None else {"array": [half], "width": 3, "thickness": 1.2},
+            mode="markers",
+            marker=_marker(each.style, ringed=each.optimal),
+            name=plain(each.label),
+            text=[f"{words.spread(each.accuracy, 'acc')}, {words.number(each.cost, metric)}{optimal}"],
+            hovertemplate="%{fullData.name}<br>%{text}<extra></extra>",
+        )
     lay_out(figure, height=300)
     figure.update_xaxes(title_text=COST_AXES[metric], type="log")
     figure.update_yaxes(title_text="ACC", range=[0, 1.08])
-    if points:
-        costs = [cost for cost, _ in points.values()]
+    if found:
+        costs = [each.cost for each in found]
         low, high, ticks = _log_ticks(min(costs), max(costs))
         figure.update_xaxes(
             range=[math.log10(low), math.log10(high)],
@@ -182,8 +201,12 @@ def cost(arena: Sequence[Group], metric: str, styles: dict[str, Style]) -> go.Fi
             tickangle=0,
             tickfont={"size": 11},
         )
-        _add_front(figure, {label: points[label] for label in best if label in points}, low, high)
+        _add_front(figure, cheapest_first([each for each in found if each.optimal]), low, high)
     return figure
+
+
+def cheapest_first(found: Sequence[Spent]) -> list[Spent]:
+    return sorted(found, key=lambda each: (each.cost, each.accuracy.mean or 0.0))
 
 
 def _marker(style: Style, ringed: bool) -> dict[str, Any]:
@@ -191,12 +214,12 @@ def _marker(style: Style, ringed: bool) -> dict[str, Any]:
     return {"color": style.colour, "symbol": style.symbol, "size": 11, "opacity": 1 if ringed else 0.6, "line": ring}
 
 
-def _add_front(figure: go.Figure, best: Mapping[str, tuple[float, float]], low: float, high: float) -> None:
+def _add_front(figure: go.Figure, best: Sequence[Spent], low: float, high: float) -> None:
     """Stairs from the cheapest to the most accurate and on to the right, with names; with numbers, in the same order,
     where names are long or would lie on each other."""
     if not best:
         return
-    x, y = map(list, zip(*best.values(), strict=True))
+    x, y = [each.cost for each in best], [each.accuracy.mean or 0.0 for each in best]
     figure.add_scatter(
         x=[*x, high],
         y=[*y, y[-1]],
@@ -208,13 +231,13 @@ def _add_front(figure: go.Figure, best: Mapping[str, tuple[float, float]], low: 
     )
     wide = math.log(high / low)
     near = any(math.log(x[i + 1] / x[i]) < wide / 3 and y[i + 1] - y[i] < 0.08 for i in range(len(x) - 1))
-    named = max(map(len, best)) <= NAME_LENGTH and not near
-    for number, (label, (cost, accuracy)) in enumerate(best.items(), 1):
-        right = math.log(cost / low) > wide / 2
+    named = max(len(each.label) for each in best) <= NAME_LENGTH and not near
+    for number, each in enumerate(best, 1):
+        right = math.log(each.cost / low) > wide / 2
         figure.add_annotation(
-            x=math.log10(cost),
-            y=accuracy,
-            text=plain(label) if named else str(number),
+            x=math.log10(each.cost),
+            y=each.accuracy.mean,
+            text=plain(each.label) if named else str(number),
             showarrow=False,
             xanchor="right" if right else "left",
             yanchor="bottom",
@@ -300,7 +323,8 @@ def reproduced(spec: Mapping[str, Any], styles: Mapping[str, Style]) -> go.Figur
         figure.update_layout(barmode="group", bargap=0.18, bargroupgap=0.08)
         figure.update_yaxes(zeroline=True, zerolinecolor=INK, zerolinewidth=1)
     else:
-        figure.update_xaxes(tickvals=task_ticks(len(x)))
+        counted = x == list(range(1, len(x) + 1))
+        figure.update_xaxes(tickvals=task_ticks(len(x)) if counted else x)
     quantity = str(spec.get("quantity", "accuracy"))
     if spec.get("logarithmic"):
         figure.update_yaxes(type="log", dtick=1)

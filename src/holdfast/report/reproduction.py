@@ -7,9 +7,12 @@ from dataclasses import dataclass, field, fields
 from html import escape
 from typing import Any
 
+import numpy as np
+import plotly.graph_objects as go
+
 from holdfast.errors import BadInput
-from holdfast.metrics import METRICS
-from holdfast.report import courses, legends, parts, plots, shades, words
+from holdfast.metrics import METRICS, Interval, Rates
+from holdfast.report import courses, legends, parts, plots, shades, uncertainty, words
 
 ARCHIVE = "complete archive"  # what the authors' files read, where the paper's number lacks some of their runs
 COLUMNS = ("published", ARCHIVE, "measured", "authors' way", "within tolerance?")
@@ -69,7 +72,7 @@ def section(reproduction: Reproduction) -> str:
     paneled = [figure for figure in reproduction.figures if figure.get("panels")]
     plain = [figure for figure in reproduction.figures if not figure.get("panels")]
     if plain:
-        style = plots.series_styles(plain)
+        style = plots.series_styles([figure for figure in plain if figure["kind"] != "matrix"])
         drawn = "".join(_figure(figure, style) for figure in plain)
         pieces += [_legend(style), f'<div class="pair spaced">{drawn}</div>']
     if paneled:
@@ -152,7 +155,54 @@ def _figure(spec: Mapping[str, Any], style: Mapping[str, plots.Style]) -> str:
     said = "; ".join(f"{scenario}: {', '.join(names)}" for scenario, names in scenarios.items())
     title = str(spec["title"])
     caption = f"<figcaption>{escape(title)}{_half(said)}</figcaption>"
-    return f"<figure>{caption}{parts.figure(plots.reproduced(spec, style), title)}</figure>"
+    draw = DRAWN.get(str(spec["kind"]), plots.reproduced)
+    return f"<figure>{caption}{parts.figure(draw(spec, style), title)}{_front(spec, style)}</figure>"
+
+
+def _front(spec: Mapping[str, Any], style: Mapping[str, plots.Style]) -> str:
+    """Which points of a scatter are on its front, by the numbers beside them."""
+    best = plots.cheapest_first([each for each in _spent(spec, style) if each.optimal])
+    said = words.optimal("Training time", [each.label for each in best])
+    return f'<p class="legend small">{escape(said)}</p>' if said else ""
+
+
+def _spent(spec: Mapping[str, Any], style: Mapping[str, plots.Style]) -> list[plots.Spent]:
+    """The points of all series."""
+    if spec["kind"] != "scatter":
+        return []
+    return [
+        plots.Spent(f"{series['name']}, {told}", style[str(series["name"])], cost, Interval(mean, low, high), optimal)
+        for series in spec["series"]
+        for cost, mean, low, high, told, optimal in zip(
+            *(series[name] for name in ("x", "mean", "low", "high", "told", "optimal")), strict=True
+        )
+        if cost and mean is not None
+    ]
+
+
+def _scatter(spec: Mapping[str, Any], style: Mapping[str, plots.Style]) -> go.Figure:
+    return plots.against(_spent(spec, style), "train_seconds")
+
+
+def _matrix(spec: Mapping[str, Any], style: Mapping[str, plots.Style]) -> go.Figure:
+    values = np.array([series["mean"] for series in spec["series"]], dtype=float)
+    return plots.matrix(values, [series["told"] for series in spec["series"]])
+
+
+def _roc(spec: Mapping[str, Any], style: Mapping[str, plots.Style]) -> go.Figure:
+    return uncertainty.roc(
+        [
+            (
+                str(series["name"]),
+                style[str(series["name"])],
+                [Rates(*each) for each in zip(spec["x"], series["x"], series["mean"], strict=True)],
+            )
+            for series in spec["series"]
+        ]
+    )
+
+
+DRAWN = {"scatter": _scatter, "matrix": _matrix, "roc": _roc}  # others are bars or lines
 
 
 def _panels(spec: Mapping[str, Any]) -> str:
@@ -173,6 +223,8 @@ def _panels(spec: Mapping[str, Any]) -> str:
 
 
 def _legend(style: Mapping[str, plots.Style]) -> str:
+    if not style:
+        return ""
     return (
         f'<p class="legend">{" ".join(legends.name(name, look.colour, look.glyph) for name, look in style.items())}</p>'
     )
@@ -206,8 +258,8 @@ def _row(cell: Mapping[str, Any]) -> Row:
         setting=str(cell.get("setting") or ""),
         metric=METRICS[metric].label if metric in METRICS else metric,
         scenario=str(cell.get("scenario") or ""),
-        published=_printed(cell["published"]),
-        archive=_printed(cell.get("archive")),
+        published=_printed(cell["published"], metric),
+        archive=_printed(cell.get("archive"), metric),
         measured=_number(measured, metric),
         half="" if low is None else f"± {_number((high - low) / 2, metric)}",
         theirs=_number(cell["emulated"], metric),
@@ -216,10 +268,12 @@ def _row(cell: Mapping[str, Any]) -> Row:
     )
 
 
-def _printed(published: float | None) -> str:
-    """As papers print it: counts as they are, else at least two decimals, no more than it has."""
+def _printed(published: float | None, metric: str) -> str:
+    """As papers print it: counts as they are, else at least two decimals, no more than it has; seconds like ours."""
     if published is None:
         return words.UNDEFINED
+    if metric in METRICS and METRICS[metric].unit == "s":
+        return words.number(published, metric)
     if isinstance(published, int):
         return str(published)
     text = f"{published:.2f}" if abs(published) >= 1 or round(published, 2) == published else f"{published:.3f}"

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 import plotly.graph_objects as go
 
-from holdfast.metrics import Group, information, interval, rates, unseen_auc
+from holdfast.metrics import Group, Rates, information, interval, mean_rates, shares, unseen_auc
 from holdfast.report import parts, plots, words
 
 LEAD = (
@@ -37,8 +37,9 @@ def _arena(title: str, arena: Sequence[Group], style: Mapping[str, plots.Style])
         f"{parts.figure(made, said)}</figure>"
         for g, said, made in drawn
     )
+    drawn_roc = roc([(g.label, style[g.label], mean_rates(g.records)) for g in arena])
     curve = "Unseen tasks against seen ones that are called unseen"
-    figures += f"<figure><figcaption>{curve}</figcaption>{parts.figure(_roc(arena, style), curve)}</figure>"
+    figures += f"<figure><figcaption>{curve}</figcaption>{parts.figure(drawn_roc, curve)}</figure>"
     return f'{title}<div class="{"grid" if len(arena[0].first.tasks) <= 6 else "grid large"}">{figures}</div>'
 
 
@@ -50,29 +51,25 @@ def _numbers(g: Group) -> str:
 def _heat_map(g: Group) -> go.Figure:
     """M with the most uncertain task of each model as 1, as the paper shows it; in nats where one points."""
     each = np.array([information(record) for record in g.records], dtype=float)  # (seeds, T, T)
-    top = np.nanmax(each, axis=2, keepdims=True)
-    shares = np.mean(np.divide(each, top, out=np.zeros_like(each), where=top > 0), axis=0)
     nats = [[f"{value:.3g} nats" for value in row] for row in each.mean(0)]
-    return plots.matrix(np.where(np.isnan(each.mean(0)), np.nan, shares), nats)
+    return plots.matrix(np.mean([shares(M) for M in each], axis=0), nats)
 
 
-def _roc(arena: Sequence[Group], style: Mapping[str, plots.Style]) -> go.Figure:
-    """One curve per label: at every θ the mean rates over seeds, and from there to the corners."""
+def roc(curves: Sequence[tuple[str, plots.Style, Sequence[Rates]]]) -> go.Figure:
+    """One curve per name: the rates at every θ, in order of θ, and from there to the corners."""
     figure = go.Figure()
     figure.add_scatter(
         x=[0, 1], y=[0, 1], mode="lines", line={"color": plots.INK, "width": 1, "dash": "dot"}, hoverinfo="skip"
     )
-    for g in arena:
-        found = np.array([rates(M) for record in g.records if (M := information(record)) is not None]).mean(0)
-        theta, x, y = ([*found[::-1, k]] for k in range(3))  # from θ = 10, where little is called unseen, to 1
-        look = style[g.label]
+    for name, look, found in curves:
+        theta, x, y = map(list, zip(*found[::-1], strict=True))  # from θ = 10, where little is called unseen, to 1
         figure.add_scatter(
             x=[0.0, *x, 1.0],
             y=[0.0, *y, 1.0],
             mode="lines+markers",
             line={"color": look.colour, "width": 2},
             marker={"symbol": look.symbol, "size": [0, *[5] * len(x), 0]},
-            name=plots.plain(g.label),
+            name=plots.plain(name),
             text=["", *(f"θ {each:.1f}" for each in theta), ""],
             hovertemplate=HOVER,
         )

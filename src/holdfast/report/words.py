@@ -59,6 +59,16 @@ def in_seconds(value: float) -> str:
     return "0 s"
 
 
+def optimal(cost: str, labels: Sequence[str]) -> str:
+    """Which results are on a front, with the numbers that stand beside them; nothing where there are none.
+
+    >>> optimal("Memory", ["finetune", "er"])
+    'Memory, Pareto-optimal from the cheapest to the most accurate: 1 finetune, 2 er.'
+    """
+    named = ", ".join(f"{number} {label}" for number, label in enumerate(labels, 1))
+    return f"{cost}, Pareto-optimal from the cheapest to the most accurate: {named}." if labels else ""
+
+
 def _scaled(value: float, units: list[str]) -> str:
     size = 0
     while abs(value) >= 999.5 and size < len(units) - 1:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from holdfast.papers.base import Recipe
-from holdfast.papers.robust import figure2, figure3, figure4, split
+from holdfast.papers.robust import figure2, figure3, figure4, replay, split, timed, unseen
 
 
 def recipes() -> list[Recipe]:
     early = [figure2.recipe(), figure3.recipe(), figure4.recipe()]
-    return [*early, *(split.recipe(figure) for figure in split.FIGURES)]
+    families = (split, replay, timed, unseen)
+    return [*early, *(family.recipe(figure) for family in families for figure in family.FIGURES)]

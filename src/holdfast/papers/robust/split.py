@@ -17,6 +17,8 @@ NONE = "no coreset"
 RULES = ("k-center", "random")
 PRIORS: Mapping[str, Literal["initial", "posterior"]] = {"N(0, 1)": "initial", "last posterior": "posterior"}
 VCL, KEPT, ONLY, EWC = "VCL", "VCL + coreset", "coreset only", "EWC"
+COMPARED: Mapping[str, Mapping[str, Any]] = {KEPT: {}, ONLY: {"prior": "initial"}}
+ADAM = {"optimiser": "adam", "lr": 1e-3, "reset_optimiser": True}
 JUST = "just learned"  # the lowest accuracy of a task that was just learned
 
 
@@ -65,12 +67,12 @@ def recipe(figure: str) -> Recipe:
         {"smoke": ("digits",), "laptop": data, "full": data},
         {"smoke": 0.3, "laptop": 8 if shown.scenario == "class" else 4, "full": 240},
         lambda scale: _entries(shown, scale),
-        _measured,
+        measured,
         cells,
         seeds={"smoke": 1, "laptop": 2, "full": 10},
         said=SAID,
         notes=NOTES,
-        figures=_figures,
+        figures=figures,
     )
 
 
@@ -83,53 +85,68 @@ def columns(shown: Shown) -> dict[str, Mapping[str, Any]]:
 
 
 def _entries(shown: Shown, scale: Scale) -> list[Entry]:
-    priors: Mapping[str, Mapping[str, Any]] = {KEPT: {}, ONLY: {"prior": "initial"}}
     return [
-        _entry(shown, scale, VCL, NONE, {}),
-        _entry(shown, scale, EWC, NONE, {"strength": 10.0, "samples": 200, "anchor": "latest"}),
+        entry(shown, scale, VCL, NONE),
+        entry(shown, scale, EWC, NONE, {"strength": 10.0, "samples": 200, "anchor": "latest"}),
         *(
-            _entry(shown, scale, row, column, {"coreset": CORESET, **prior, **how})
-            for row, prior in priors.items()
+            entry(shown, scale, row, column, {"coreset": CORESET, **prior, **how})
+            for row, prior in COMPARED.items()
             for column, how in columns(shown).items()
         ),
     ]
 
 
-def _entry(shown: Shown, scale: Scale, row: str, column: str, settings: Mapping[str, Any]) -> Entry:
-    plain = row == EWC
-    data: dict[str, Any] = {"data": "digits", "examples": 200} if scale == "smoke" else {"data": shown.data}
+def entry(
+    shown: Shown,
+    scale: Scale,
+    row: str,
+    column: str,
+    settings: Mapping[str, Any] | None = None,
+    epochs: int | None = None,
+) -> Entry:
+    """VCL with these settings, or EWC; `epochs` in place of the scale's."""
+    plain, given = row == EWC, settings or {}
     hidden = (20,) if scale == "smoke" else shown.plain if plain else shown.bayes
-    adam = {"optimiser": "adam", "lr": 1e-3, "reset_optimiser": True}
     size = {"epochs": 10, "batch": 1024} if shown.scenario == "task" else {"epochs": 5, "batch": 256}
-    training: dict[str, Any] = {**size, **adam}
-    drawn = {"test_samples": 20}
+    training: dict[str, Any] = {**size, **ADAM}
+    drawn: dict[str, Any] = {"test_samples": 20}
     if scale == "full":
-        training, drawn = {"epochs": 120, "batch": 100_000, **adam}, {"samples": 10, "test_samples": 100}
+        training, drawn = {"epochs": 120, "batch": 100_000, **ADAM}, {"samples": 10, "test_samples": 100}
     if plain:
         training = {"epochs": 20, "batch": 256, "lr": 0.01, "reset_optimiser": True}
     if scale == "smoke":
         training, drawn = {**training, "epochs": 3, "batch": 20, "lr": 0.01}, {"test_samples": 3}
-        drawn |= {"coreset_steps": 10} if "coreset" in settings else {}
+        drawn |= {"coreset_steps": 10} if "coreset" in given else {}
     bayes, mlp = hf.net("bayes", hidden=hidden, sampling="weights"), hf.net("mlp", hidden=hidden, init="tenth0")
     return Entry(
         row=row,
         column=column,
-        method=hf.method("ewc" if plain else "vcl", **settings, **({} if plain else drawn)),
-        stream=hf.stream("split", tasks=TASKS, scenario=shown.scenario, **data),
+        method=hf.method("ewc" if plain else "vcl", **(dict(given) if plain else {**drawn, **given})),
+        stream=stream(shown, scale),
         net=mlp if plain else bayes,
-        protocol=hf.protocol("epochs", **training),
+        protocol=hf.protocol("epochs", **(training if epochs is None else {**training, "epochs": epochs})),
     )
 
 
-def _measured(found: Found, row: str, column: str, metric: str, emulated: bool) -> list[float] | None:
+def stream(shown: Shown, scale: Scale) -> hf.Stream:
+    data: dict[str, Any] = {"data": "digits", "examples": 200} if scale == "smoke" else {"data": shown.data}
+    return hf.stream("split", tasks=TASKS, scenario=shown.scenario, **data)
+
+
+def measured(found: Found, row: str, column: str, metric: str, emulated: bool) -> list[float] | None:
     records = found.get((row, column, emulated))
     if not records:
         return None
-    values = [float(np.diag(r.R).min()) if metric == JUST else r.metrics[metric] for r in records]
+    values = [just_learned(r) if metric == JUST else r.metrics[metric] for r in records]
     return [value for value in values if value is not None]
 
 
-def _figures(found: Found) -> list[Figure]:
+def just_learned(record: hf.Record) -> float:
+    """The lowest accuracy of a task when it was just learned."""
+    return float(np.diag(record.R).min())
+
+
+def figures(found: Found) -> list[Figure]:
     """The mean accuracy on the tasks seen so far, as the paper draws it."""
     lines = [
         series(row if column == NONE else f"{row}, {column}", records, so_far)
@@ -137,6 +154,14 @@ def _figures(found: Found) -> list[Figure]:
     ]
     tasks = list(range(1, len(lines[0].mean) + 1)) if lines else []
     return [Figure("lines", "mean accuracy on the tasks seen so far", tasks, "tasks learned", lines)] if lines else []
+
+
+def counted(n: int, thing: str) -> str:
+    """
+    >>> counted(1, "epoch"), counted(20, "generator step")
+    ('1 epoch', '20 generator steps')
+    """
+    return f"{n} {thing}{'' if n == 1 else 's'}"
 
 
 def so_far(record: hf.Record) -> list[float]:
