@@ -113,6 +113,7 @@ td.best { font-weight: 650; }
 .grid.large { grid-template-columns: repeat(auto-fill, minmax(min(100%, 420px), 1fr)); }
 figure { min-width: 0; margin: 0; padding: .8rem .8rem .3rem; background: var(--card); border: 1px solid var(--line);
   border-radius: 8px; }
+figure.square { max-width: 34rem; }
 figcaption { margin-bottom: .3rem; font-size: .88rem; font-weight: 600; }
 .plot { overflow: hidden; }
 .scale { display: flex; align-items: center; gap: .6rem; margin: .2rem 0 0; color: var(--quiet); font-size: .8rem; }

@@ -152,11 +152,14 @@ def _figure(spec: Mapping[str, Any], style: Mapping[str, plots.Style]) -> str:
     scenarios: dict[str, list[str]] = {}
     for series in spec["series"]:
         scenarios.setdefault(str(series["scenario"]), []).append(str(series["name"]))
+    kind, title = str(spec["kind"]), str(spec["title"])
     said = "; ".join(f"{scenario}: {', '.join(names)}" for scenario, names in scenarios.items())
-    title = str(spec["title"])
+    if kind == "matrix":  # its series are its rows
+        said = "; ".join(scenarios)
     caption = f"<figcaption>{escape(title)}{_half(said)}</figcaption>"
-    draw = DRAWN.get(str(spec["kind"]), plots.reproduced)
-    return f"<figure>{caption}{parts.figure(draw(spec, style), title)}{_front(spec, style)}</figure>"
+    draw = DRAWN.get(kind, plots.reproduced)
+    square = ' class="square"' if kind in ("matrix", "roc") else ""
+    return f"<figure{square}>{caption}{parts.figure(draw(spec, style), title)}{_front(spec, style)}</figure>"
 
 
 def _front(spec: Mapping[str, Any], style: Mapping[str, plots.Style]) -> str:

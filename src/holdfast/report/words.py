@@ -65,7 +65,8 @@ def optimal(cost: str, labels: Sequence[str]) -> str:
     >>> optimal("Memory", ["finetune", "er"])
     'Memory, Pareto-optimal from the cheapest to the most accurate: 1 finetune, 2 er.'
     """
-    named = ", ".join(f"{number} {label}" for number, label in enumerate(labels, 1))
+    apart = "; " if any("," in label for label in labels) else ", "
+    named = apart.join(f"{number} {label}" for number, label in enumerate(labels, 1))
     return f"{cost}, Pareto-optimal from the cheapest to the most accurate: {named}." if labels else ""
 
 
