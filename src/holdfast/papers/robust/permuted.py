@@ -33,7 +33,7 @@ SIZES: Mapping[Scale, Size] = {
         {**split.ADAM, "batch": 20, "lr": 0.01, "epochs": 3},
         {"coreset": 10, "coreset_steps": 10},
         {"test_samples": 3},
-        {"generator_steps": 5},
+        {**replay.SMALL, "generator_steps": 5},
         3,
     ),
     "laptop": Size(

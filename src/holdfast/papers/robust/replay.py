@@ -49,6 +49,7 @@ NOTES = (
     "is run again.",
 )
 ELSEWHERE = "runs at scale full"
+SMALL: Mapping[str, int] = {"width": 4, "latent": 10}  # generators, at smoke
 
 
 def needs() -> dict[Scale, tuple[str, ...]]:
@@ -122,4 +123,4 @@ def generators(scale: Scale, training: Training) -> dict[str, Any]:
     given = {name: n for name, n in rows.items() if n is not None}
     if scale == "full":
         return {**given, "width": 64, "generator_epochs": training.generator, "generator_steps": 1_000_000}
-    return {**given, "generator_steps": training.generator}
+    return {**given, **(SMALL if scale == "smoke" else {}), "generator_steps": training.generator}
