@@ -14,6 +14,7 @@ from holdfast import papers
 from holdfast.cli import main
 from holdfast.papers.base import judged
 from holdfast.papers.robust import replay, sensitivity, split, timed, unseen
+from holdfast.report import reproduction
 
 NUMBERS = range(5, 22)
 KINDS = {**dict.fromkeys(NUMBERS, "lines"), 13: "scatter", 14: "scatter", 15: "matrix", 16: "matrix"}
@@ -162,3 +163,13 @@ def test_a_map_and_a_curve_are_drawn_from_the_same_runs(tmp_path, capsys):
     page = (second / "report.html").read_text()
     assert re.search(r'<figure class="square"><figcaption>Mutual information', page)
     assert "unseen tasks found" in (first / "report.html").read_text()
+
+
+def test_a_page_says_when_nothing_could_be_judged():
+    """Figure 13 below the full scale: both judged settings are run elsewhere."""
+    cells = [{"within": None, "judged": cell["judged"]} for cell in papers.find("robust/figure13").published]
+    none = reproduction.Reproduction("robust/figure13", "", "laptop", cells)
+    assert "No number here is judged. 2 are judged when all their runs are there." in reproduction._finding(none)
+    one = dataclasses.replace(none, cells=[{**cells[0], "within": True}, *cells[1:]])
+    said = reproduction._finding(one)
+    assert "<b>1 of 1</b>" in said and "1 more is judged when all their runs are there." in said

@@ -142,7 +142,7 @@ def test_panels_and_shades_stand_on_the_page(fake):
 def test_numbers_of_some_runs_wait_for_the_others_and_the_authors_way_alone_has_no_verdict(fake):
     cells = [cell("fc", judged=True, tolerance=0.1, within=True), cell("LWTA", judged=True, tolerance=0.1)]
     text = report.html([fake("gem")], reproduction=made(cells))
-    assert "<b>1 of 1</b> judged numbers" in text and "1 more are judged when all their runs are there" in text
+    assert "<b>1 of 1</b> judged numbers" in text and "1 more is judged when all their runs are there" in text
     alone = report.html([fake("gem")], reproduction=made([cell(values=(), emulated=0.8)]))
     assert "Only the authors’ way was run" in alone
 

@@ -88,9 +88,10 @@ def _finding(reproduction: Reproduction) -> str:
     judged = [cell for cell in reproduction.cells if cell["judged"]]
     decided = [cell for cell in judged if cell["within"] is not None]
     within, open_ = sum(cell["within"] for cell in decided), len(judged) - len(decided)
-    if not judged:
-        return '<p class="finding">No number here is judged.</p>'
-    waits = f" {open_} more are judged when all their runs are there." if open_ else ""
+    which = f"{open_}{' more' if decided else ''} {'is' if open_ == 1 else 'are'}"
+    waits = f" {which} judged when all their runs are there." if open_ else ""
+    if not decided:
+        return f'<p class="finding">No number here is judged.{waits}</p>'
     return (
         f'<p class="finding"><b>{within} of {len(decided)}</b> judged numbers are within their tolerance; the others '
         f"of the table are shown, not judged.{waits}</p>"
