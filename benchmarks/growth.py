@@ -11,6 +11,7 @@ README.md says what is measured.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import statistics
 import tempfile
@@ -44,6 +45,7 @@ def main() -> None:
     ask.add_argument("sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)}; all unless named")
     ask.add_argument("--rounds", type=int, default=15)
     ask.add_argument("--data", default="mnist")
+    ask.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw seconds and bytes over the tasks")
     ask.add_argument("--scored", choices=("ends", "all"), default="ends", help="tasks, by the section of that name")
     given = ask.parse_args()
     if unknown := sorted(set(given.sections) - set(SECTIONS)):
@@ -57,8 +59,9 @@ def main() -> None:
     if "multimodal" in asked:
         multimodal(given.data, max(given.rounds // 3, 3))
     if "tasks" in asked:
-        for method in ("finetune", "multimodal"):
-            tasks(method, given.data, given.scored)
+        found = {method: tasks(method, given.data, given.scored) for method in ("finetune", "multimodal")}
+        if given.plot:
+            given.plot.write_text(drawn(found))
 
 
 def steps(method: str, optimiser: str, data: str, rounds: int) -> None:
@@ -134,9 +137,10 @@ def trained(method: str, stream: Any, alone: list[float]) -> None:
     alone.append(sum(session.measured.seconds))
 
 
-def tasks(method: str, data: str, scored: Scored) -> None:
+def tasks(method: str, data: str, scored: Scored) -> list[tuple[int, float, int]]:
     """Whole runs over permuted tasks of 200 examples: seconds, and bytes of states that were written."""
     print(f"permuted tasks of 200 examples, 2,000 test rows each, {method}, scored {scored}: in all and per task")
+    found = []
     for T in TASKS:
         stream = hf.stream("permuted", data=data, tasks=T, examples=200, test_examples=2000, scenario="task", seed=0)
         with tempfile.TemporaryDirectory() as folder, written() as sizes:
@@ -148,6 +152,42 @@ def tasks(method: str, data: str, scored: Scored) -> None:
             seconds = time.process_time() - at
         size = sum(sizes)
         print(f"  T = {T:3}: {seconds:6.2f} s, {seconds / T:.3f} s; {size / 1e6:6.2f} MB, {size / T / 1e3:.1f} kB")
+        found.append((T, seconds, size))
+    for what, place in (("seconds", 1), ("bytes written", 2)):
+        print(f"  {what} grow as T to the power {exponent([(row[0], row[place]) for row in found]):.2f}")
+    return found
+
+
+def exponent(points: list[tuple[int, float]]) -> float:
+    """The slope of a line through the points in logarithms: 1 is linear growth."""
+    return statistics.linear_regression(*zip(*((math.log(x), math.log(y)) for x, y in points), strict=True)).slope
+
+
+def drawn(found: dict[str, list[tuple[int, float, int]]]) -> str:
+    """Seconds and megabytes over the number of tasks, a panel each; dashed: a line through 0 and the first point."""
+    panels = []
+    for i, (title, place, unit) in enumerate((("seconds", 1, 1.0), ("MB written", 2, 1e6))):
+        left, top = 60 + 380 * i, max(row[place] / unit for rows in found.values() for row in rows)
+        at = lambda T, y, left=left, top=top: f"{left + 280 * T / TASKS[-1]:.1f},{230 - 190 * y / top:.1f}"  # noqa: E731
+        panels.append(f'<text x="{left}" y="20">{title}, up to {top:.2f}</text>'
+                      f'<path d="M{left},40V230H{left + 280}" fill="none" stroke="#888"/>')  # fmt: skip
+        panels += [f'<text x="{left + 280 * T / TASKS[-1]:.0f}" y="248" text-anchor="middle">{T}</text>' for T in TASKS]
+        for (method, rows), colour in zip(found.items(), ("#0072b2", "#d55e00"), strict=True):
+            points = " ".join(at(row[0], row[place] / unit) for row in rows)
+            each = rows[0][place] / unit / rows[0][0]
+            straight = f"{at(0, 0)} {at(min(TASKS[-1], top / each), min(each * TASKS[-1], top))}"
+            panels.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'
+                          f'<polyline points="{straight}" fill="none" stroke="{colour}" stroke-dasharray="3"/>'
+                          f'<text x="{left + 290}" y="{_height(at, rows, place, unit)}" fill="{colour}">'
+                          f"{method}</text>")  # fmt: skip
+    inside = "\n".join(panels)
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="800" height="260" font-family="sans-serif" ' \
+           f'font-size="12"><rect width="800" height="260" fill="#fff"/>\n{inside}\n</svg>\n'  # fmt: skip
+
+
+def _height(at: Callable[[int, float], str], rows: list[tuple[int, float, int]], place: int, unit: float) -> str:
+    """Where a line ends."""
+    return at(rows[-1][0], rows[-1][place] / unit).partition(",")[2]
 
 
 @contextmanager

@@ -264,3 +264,12 @@ def test_a_fixed_total_holds_for_more_tasks_than_it_has_rows():
     assert ring.tasks() == [2, 3, 4]  # the oldest go
     assert len(ring) == 3
     assert [tasks.tolist() for _, _, tasks in ring.past()] == [[2, 3]]
+
+
+def test_class_ring_by_task_holds_the_last_of_each_class_of_each_task():
+    ring, oracle = ClassRing(2, by_task=True), defaultdict(lambda: deque(maxlen=2))
+    for number, task in feed(ring, [(7, 0), (5, 0), (9, 1), (4, 2)]):
+        oracle[task, number % 3].append(number)
+    for (task, label), kept in oracle.items():
+        assert ring.x[(ring.y == label) & (ring.task == task)].flatten().int().tolist() == list(kept)
+    assert len(ring) == sum(map(len, oracle.values())) == 16

@@ -20,7 +20,7 @@ State = Any  # Tensor | int | float | str | bool | None | dict | list | tuple, n
 Files = dict[str, bytes]  # a state as files: name -> content
 _STATE, _TENSORS, _SUMS = "state.json", "tensors.safetensors", "SHA256SUMS"
 _SMALL = frozenset((int, float, bool, str, type(None)))  # what a log has most of
-_PAGE_BYTES, _PAGE_ITEMS = 4096, 16  # a page of a log is full with either
+_PAGE_BYTES, _PAGE_ITEMS = 32768, 64  # a page of a log is full with either
 _STATEFUL, _GENERATOR = "<stateful>", "<generator>"  # keys that no attribute of a learner has
 
 

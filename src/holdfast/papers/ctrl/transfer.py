@@ -93,5 +93,6 @@ def training(scale: Scale) -> dict[str, Any]:
     if scale == "full":
         return scored
     fixed = {"lr": (3e-3,), "decay": (0.0,), "patience": None}
-    return {**scored, **fixed, "batch": 64, "epochs": 40} if scale == "laptop" else {
-        **scored, **fixed, "batch": 20, "epochs": 2, "score_first": 5}  # fmt: skip
+    if scale == "laptop":
+        return {**scored, **fixed, "batch": 64, "epochs": 40}
+    return {**scored, **fixed, "batch": 5, "epochs": 3}

@@ -1,0 +1,89 @@
+"""Paper 000's recipes: rows as methods, T(S) against the last task alone, and what cells mean."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import holdfast as hf
+from holdfast import papers
+from holdfast.papers.ctrl import rows, standard, transfer
+
+TABLES = ("table11", "table12", *transfer.TABLES)
+
+
+def record(R, seed=0, numbers=(250_000,), flops=3e12, **metrics):
+    R = np.array(R, dtype=float)
+    return SimpleNamespace(
+        final=R, seed=seed, resources={"numbers": list(numbers)}, metrics={"flops": flops, **metrics}
+    )
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Two rows of S⁻ at smoke, and the last task alone."""
+    made = {}
+    for row in ("Independent", "New-head freeze"):
+        for entry in transfer._entries(row, "S-", "minus", "smoke", emulated=False):
+            made[entry.row, entry.column, False] = [entry.cell(seed).run() for seed in (0, 1)]
+    return made
+
+
+def test_cells_are_read_as_the_tables_have_them():
+    whole = [record([[0.7, 0.1], [0.5, 0.4]], acc=0.45), record([[0.6, 0.2], [0.6, 0.5]], seed=1, acc=0.55)]
+    alone = [record([[0.35]], seed=1), record([[0.3]])]  # in another order
+    runs = {("ER", "S-", False): whole, ("ER", f"S-, {rows.ALONE}", False): alone}
+    read = lambda metric: rows.measured(runs, "ER", "S-", metric, False)  # noqa: E731
+    assert read(rows.FIRST) == [0.7, 0.6] and read(rows.LAST) == [0.4, 0.5] and read("acc") == [0.45, 0.55]
+    assert read(rows.CHANGE) == pytest.approx([-0.3, -0.1])
+    assert read(rows.TRANSFER) == pytest.approx([0.4 - 0.3, 0.5 - 0.35])
+    assert read(rows.MEM) == [1.0, 1.0] and read(rows.FLOPS) == [3.0, 3.0]
+    assert rows.measured(runs, "EWC", "S-", "acc", False) is None
+    del runs["ER", f"S-, {rows.ALONE}", False]
+    assert rows.measured(runs, "ER", "S-", rows.TRANSFER, False) is None
+
+
+def test_transfer_is_of_the_same_rows_alone(found):
+    for row in ("Independent", "New-head freeze"):
+        whole, alone = found[row, "S-", False], found[row, f"S-, {rows.ALONE}", False]
+        for a, b in zip(whole, alone, strict=True):
+            assert (a.labels[-1] == b.labels[0]).all() and a.tasks[-1]["n_train"] == b.tasks[0]["n_train"]
+        wanted = [a.final[-1, -1] - b.final[-1, -1] for a, b in zip(whole, alone, strict=True)]
+        assert rows.measured(found, row, "S-", rows.TRANSFER, False) == pytest.approx(wanted)
+        assert all(value == 0 for value in rows.measured(found, row, "S-", "forgetting_ctrl", False))
+        assert len(rows.measured(found, row, "S-", "lca", False)) == 2
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_published_row_has_runs_or_a_reason(table):
+    recipe = papers.find(f"ctrl/{table}")
+    entries, missing = recipe.entries("smoke"), recipe.missing("smoke")
+    places = {(entry.row, entry.column) for entry in entries}
+    assert not places & set(missing)
+    assert {(cell["row"], cell["column"]) for cell in recipe.published} <= places | set(missing)
+    for entry in entries:
+        entry.cell(0).check()
+        assert bool(entry.grid) == ("EWC" in entry.row and rows.ALONE not in entry.column)
+
+
+def test_er_keeps_fifteen_rows_of_each_class_of_each_task():
+    entry = transfer.entry("ER", "S-", "minus", "smoke")
+    assert entry.method.memories == 15 * 10 * 6 and entry.method.rule == "task class ring"
+
+
+def test_ewc_has_heads_where_the_network_convolves_and_not_on_permuted_mnist():
+    heads = {table: standard.entry("EWC", table, "smoke").stream.info.classes for table in standard.COLUMNS}
+    assert heads["table11"] == 10 and heads["table12"] == 40
+    assert standard.entry("ER", "table12", "smoke").stream.info.classes == 10
+
+
+def test_a_strength_is_chosen_over_a_stream_under_crossval():
+    stream = hf.stream("permuted", tasks=2, examples=60, test_examples=30, val=0.3, scenario="task")
+    protocol = hf.protocol("crossval", lr=(0.01,), decay=(0.0,), epochs=2, batch=20)
+    tuned = hf.tune(hf.method("ewc", samples=20), stream, {"strength": [1.0, 1000.0]}, protocol=protocol)
+    made = tuned.run(seed=0)
+    assert made.settings["strength"]["chosen_by"] == "val:stream" and made.resources["trials"]["runs"] >= 2
+    assert [trial.acc is not None for trial in tuned.choice.trials] == [True, True]
+    assert not made.card["causal"]["met"] if "causal" in made.card else True
