@@ -131,6 +131,13 @@ def pages(folder):
     return {path.name: path for path in folder.iterdir() if len(path.name) == 64}
 
 
+@pytest.fixture(autouse=True)
+def small_pages(monkeypatch):
+    """So that short logs have many."""
+    monkeypatch.setattr(state, "_PAGE_BYTES", 4096)
+    monkeypatch.setattr(state, "_PAGE_ITEMS", 16)
+
+
 @pytest.fixture
 def filled(monkeypatch):
     """Bytes of every file that is written."""

@@ -201,6 +201,8 @@ def test_what_is_written_in_all_grows_with_the_number_of_tasks(method, scenario,
     """Of what was found before, of networks that are frozen, nothing is written twice."""
     from holdfast.engine import state
 
+    monkeypatch.setattr(state, "_PAGE_BYTES", 4096)  # pages of a few tasks each
+    monkeypatch.setattr(state, "_PAGE_ITEMS", 16)
     fill, sizes, written = state.fill, [], []
     monkeypatch.setattr(state, "fill", lambda path, content: sizes.append(len(content)) or fill(path, content))
     for tasks in (10, 20, 40):

@@ -62,10 +62,14 @@ def test_a_trial_that_diverges_costs_what_it_took():
     assert tuned.run().resources["trials"]["flops"] == fine.flops + diverged.flops
 
 
-def test_a_protocol_that_chooses_on_validation_rows_itself_leaves_nothing_to_tune_on():
-    stream = hf.stream("slt", val=0.2)
-    with pytest.raises(hf.BadInput, match="'realistic' chooses on the validation rows itself"):
-        hf.tune("ewc", stream, {"strength": [1.0]}, protocol="realistic")
+@pytest.mark.parametrize(("protocol", "lent"), [("crossval", True), ("epochs", False)])
+def test_a_protocol_that_chooses_on_validation_rows_is_lent_those_that_score_a_trial(protocol, lent):
+    """As paper 000 chooses λ over a stream whose tasks choose their learning rates; the tests stay unseen."""
+    mine = cell(protocol=hf.protocol(protocol))
+    (trial,) = trial_cells(mine, {"strength": [1.0]})
+    for tried, task in zip(trial.stream.tasks, mine.stream.tasks, strict=True):
+        assert torch.equal(tried.test.rows, task.val.rows) and tried.test.pixels is task.train.pixels
+        assert torch.equal(tried.val.rows, task.val.rows) if lent else len(tried.val) == 0
 
 
 def test_a_result_says_how_its_settings_were_chosen_and_counts_what_that_cost():
