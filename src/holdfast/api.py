@@ -132,11 +132,13 @@ def compare(
     stream_seed: int | None = None,
     threads: int = 1,
     scenario: str | Sequence[str] | None = None,
+    alone: bool = False,
 ) -> Comparison:
     """Run several methods on the same streams and seeds, in parallel processes; each seed cuts the stream anew.
 
     Each has one thread; for large networks `threads` gives them more, and there are fewer processes then.
     With `scenario`, e.g. `["class", "task"]`, every stream is cut anew in each of them, whatever its own.
+    With `alone`, each also learns the last task with nothing before it, which gives T(S) (paper 000, eq. 3).
     With `stream_seed`, every run has the stream of that seed, and `seeds` set weights, batches and the learner alone.
     With `out`, results are kept there: finished runs are not repeated, interrupted ones go on from the last task (and
     every `checkpoint_every` steps of it), and another experiment's folder is refused.
@@ -151,6 +153,7 @@ def compare(
         raise BadInput(f"stream_seed must be a whole number >= 0, not {stream_seed!r}")
     shown = [cut for one in which for cut in _in_scenarios(as_stream(one), scenario)]
     shown = shown if stream_seed is None else [cut.fixed(stream_seed) for cut in shown]
+    shown = [each for cut in shown for each in ([cut, cut.last_alone()] if alone else [cut])]
     built, way = as_net(net), as_protocol(protocol)
     cells = [Cell(m, s, built, way, seed, device, threads=threads) for s in shown for m in chosen for seed in numbers]
     if not cells:
@@ -420,13 +423,17 @@ class Comparison:
     def summary(self) -> dict[str, Any]:
         """The content of summary.json: per label and metric the mean, its 95% interval and the values.
 
-        `gaps` has the differences between scenarios, where runs differ in nothing else.
+        `gaps` has the differences between scenarios, where runs differ in nothing else; a label has `transfer` where
+        its last task was also learned alone.
         """
+        groups = self.groups()
         besides = {
-            "gaps": [gap.entry() for gap in metrics.gaps(self.groups())],
+            "gaps": [gap.entry() for gap in metrics.gaps(groups)],
             "failed": [{"cell": f.cell, "reason": f.reason} for f in self.failures],
         }
         found = metrics.summarise(self.records, self.asked())
+        for each in metrics.transfers(groups):
+            found["methods"][each.label]["transfer"] = each.entry()
         return {**found, **{name: entries for name, entries in besides.items() if entries}}
 
     def report(

@@ -35,6 +35,9 @@ def run(
         str | None,
         Option(metavar="WORD,...", help="class, domain or task, or several.  [default: the stream's own]"),
     ] = None,
+    alone: Annotated[
+        bool, Option("--alone", help="Also learn the last task with nothing before it, and tell what the past gave.")
+    ] = False,
     net: Annotated[str, Option(metavar="NAME", help="The network, or your own: file.py:function_or_class.")] = "mlp",
     protocol: Annotated[
         str, Option(metavar="NAME", help="How the stream is shown, or your own: file.py:Class.")
@@ -85,6 +88,7 @@ def run(
         tasks=tasks,
         examples=examples,
         scenario=scenario,
+        alone=alone,
         net=net,
         protocol=protocol,
         lr=lr,

@@ -35,6 +35,7 @@ class Asked:
     tasks: str | None = None
     examples: str | None = None
     scenario: str | None = None  # may be several, separated by commas
+    alone: bool = False  # the last task also by itself
     first: int | None = None  # only so many tasks of the stream
     net: str = "mlp"
     protocol: str = "online"
@@ -215,6 +216,8 @@ def _streams(asked: Asked, given: Given, seed: int, faults: list[str]) -> list[S
                 cut = spec.cut(name, asked.data, seed)
                 cut = cut.fixed(fit(Whole, values["seed"])) if "seed" in values else cut
                 found.append(cut if asked.first is None else cut.first(asked.first))
+                if asked.alone:
+                    found.append(cut.last_alone())
     return found
 
 

@@ -22,6 +22,7 @@ from holdfast.metrics.scores import (
 )
 from holdfast.metrics.statistics import Interval, interval, paired, standings, summarise, verdict
 from holdfast.metrics.tables import frame, runs, scores
+from holdfast.metrics.transfers import Transfer, transfers
 from holdfast.metrics.uncertainty import (
     Rates,
     area,
@@ -44,6 +45,7 @@ __all__ = [
     "Interval",
     "Metric",
     "Rates",
+    "Transfer",
     "acc",
     "area",
     "arenas",
@@ -78,6 +80,7 @@ __all__ = [
     "summarise",
     "summary",
     "transfer",
+    "transfers",
     "uncertainty",
     "unseen_auc",
     "verdict",

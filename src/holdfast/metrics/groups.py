@@ -76,6 +76,17 @@ class Group:
         found = _conditions(self.first)
         return canonical({name: value for name, value in found.items() if name not in SCENARIO})
 
+    @property
+    def alone(self) -> int | None:
+        """Which task of its stream it learned, if no other, counted from 0."""
+        return self.first.stream.get("only")
+
+    @property
+    def beside_alone(self) -> str:
+        """All its conditions but whether a task is learned alone."""
+        found = _conditions(self.first)
+        return canonical({name: value for name, value in found.items() if name not in ("tasks", "stream.only")})
+
     def conditions(self, place: str) -> dict[str, Any]:
         """The net, stream or protocol all its runs had; of a value chosen during each run, who chose it."""
         return {
@@ -216,9 +227,9 @@ def _labels(groups: Mapping[str, tuple[Record, dict[str, Any]]]) -> dict[str, st
 
 def _labels_of_method(groups: Mapping[str, tuple[Record, dict[str, Any]]]) -> dict[str, str]:
     bases: list[Callable[[Record], str]] = [
-        lambda r: r.method,
-        lambda r: f"{r.method}/{r.scenario}",
-        lambda r: f"{r.method}/{r.net.get('name', 'net')}/{r.scenario}",
+        lambda r: r.method + _alone(r),
+        lambda r: f"{r.method}/{r.scenario}{_alone(r)}",
+        lambda r: f"{r.method}/{r.net.get('name', 'net')}/{r.scenario}{_alone(r)}",
     ]
     apart: list[Callable[[str], bool]] = [  # which conditions a label may name, from none to all
         lambda name: False,
@@ -241,6 +252,10 @@ def _labels_of_method(groups: Mapping[str, tuple[Record, dict[str, Any]]]) -> di
             if len(set(labels.values())) == len(labels):
                 return labels
     raise AssertionError("groups differ in no condition")
+
+
+def _alone(record: Record) -> str:
+    return f", task {record.stream['only'] + 1} alone" if "only" in record.stream else ""
 
 
 def without_fingerprints(conditions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

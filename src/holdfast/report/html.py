@@ -11,7 +11,20 @@ from plotly.offline import get_plotlyjs
 
 from holdfast.disk import write_text
 from holdfast.metrics import Asked, Group, front, gaps, interval
-from holdfast.report import card, early, page, parts, plots, scenarios, settings, studies, table, uncertainty, words
+from holdfast.report import (
+    card,
+    early,
+    page,
+    parts,
+    plots,
+    scenarios,
+    settings,
+    studies,
+    table,
+    transfers,
+    uncertainty,
+    words,
+)
 from holdfast.report import reproduction as reproduced
 from holdfast.report.reproduction import Reproduction
 from holdfast.types import Record
@@ -53,12 +66,17 @@ def html(
         "" if reproduction is None else reproduced.section(reproduction),
         parts.section("Failed runs", "They are missing from all that follows.", _failed(failures or {})),
         parts.section("Summary", "", [*(_summary(arena, style) for arena in arenas), _notes(table.lacking([], asked))]),
-        parts.section("Tasks", "What each is made of, for the first seed.", [_tasks(arena) for arena in arenas]),
+        parts.section(
+            "Tasks",
+            "What each is made of, for the first seed.",
+            [_tasks(arena) for arena in arenas if arena[0].alone is None],
+        ),
         parts.section(
             "Scenarios side by side",
             "The same runs in two scenarios: how much higher ACC is in one of them, paired over seeds.",
             [_notes([scenarios.sentence(gap) for gap in gaps(groups)])],
         ),
+        transfers.section(groups, style),
         early.section(groups),
         studies.section(groups, drawn=reproduction is None),  # a reproduction draws its own
         parts.section(
@@ -71,7 +89,7 @@ def html(
             "The accuracy on each task after each task, mean over seeds. Below the stairs are tasks already learned: "
             "a column that fades downwards was forgotten."
             + (" Blank: not scored." if any(np.isnan(r.final).any() for g in groups for r in g.records) else ""),
-            [_matrices(arena, style) for arena in arenas],
+            [_matrices(arena, style) for arena in arenas if arena[0].alone is None],
             before=_scale(),
         ),
         uncertainty.section([(_arena_title(arena), arena) for arena in arenas], style),
@@ -80,7 +98,7 @@ def html(
             "Up and to the left is better; what is ringed is Pareto-optimal: nothing cheaper is as accurate. "
             "Costs are of training: total seconds and FLOPs, and the bytes a learner holds after the last task. "
             "The cost axes are logarithmic.",
-            [_costs(arena, style) for arena in arenas if len(arena) > 1],
+            [_costs(arena, style) for arena in arenas if len(arena) > 1 and arena[0].alone is None],
         ),
         parts.section("Audit", "What the run measured of itself; nothing here is declared.", _audit(groups, style)),
         parts.section("Settings", "Every value, and who chose it from what.", [_settings(groups)] if groups else []),
@@ -116,8 +134,9 @@ def _header(groups: Sequence[Group]) -> str:
     firsts = [g.first for g in groups]
     scenarios = {g.scenario: f"{g.scenario} (task label {words.label_given(g)} at test)" for g in groups}
     seeds = sorted({seed for g in groups for seed in g.asked})
+    whole = any(g.alone is None for g in groups)
     facts = {
-        "Stream": words.all_described([g.conditions("stream") for g in groups]),
+        "Stream": words.all_described([g.conditions("stream") for g in groups if g.alone is None or not whole]),
         "Scenario": list(scenarios.values()),
         "Protocol": words.all_described([g.conditions("protocol") for g in groups]),
         "Net": words.all_described([g.conditions("net") for g in groups]),

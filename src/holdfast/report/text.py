@@ -5,8 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from holdfast.metrics import Asked, Group, gaps
+from holdfast.metrics import Asked, Group, gaps, transfers
 from holdfast.report import scenarios, table, words
+from holdfast.report import transfers as transferred
 from holdfast.types import Record
 
 COLUMNS = ("acc", "bwt", "forgetting", "bytes", "train_seconds")
@@ -17,7 +18,8 @@ HEADINGS = ("label", "scenario", "task label", "seeds", "ACC", "BWT", "forgettin
 def text(records: Sequence[Record], asked: Sequence[Asked] = ()) -> str:
     """One line per label, a paragraph per stream and scenario; 'best' and 'tie' stand behind the numbers.
 
-    Below stands what the scenario alone is worth to each method that was run in several.
+    Below stands what the scenario alone is worth to each method that was run in several, and what the past was worth
+    to the last task where that was also learned alone.
 
     `asked` says which seeds there should be.
     """
@@ -39,7 +41,8 @@ def text(records: Sequence[Record], asked: Sequence[Asked] = ()) -> str:
     bounds = [g.label for g in groups if g.mixed]
     notes = [f"{', '.join(bounds)}: saw all tasks at once, an upper bound, not ranked."] if bounds else []
     notes += table.lacking(groups, asked)
-    between = [textwrap.fill(scenarios.sentence(gap), WIDTH, subsequent_indent="  ") for gap in gaps(groups)]
+    compared = [*map(scenarios.sentence, gaps(groups)), *map(transferred.sentence, transfers(groups))]
+    between = [textwrap.fill(sentence, WIDTH, subsequent_indent="  ") for sentence in compared]
     paragraphs = [drawn, between, notes, [_note(groups)]]
     return "\n\n".join("\n".join(lines) for lines in paragraphs if lines)
 
