@@ -19,8 +19,8 @@ from holdfast.types import Augment
 
 @pytest.mark.parametrize("name", methods.names())
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_method(name, check):
-    check(hf.method(name))
+def test_method(name, check, quick):
+    check(quick(name))
 
 
 @pytest.mark.parametrize("name", streams.names())

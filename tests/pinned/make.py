@@ -51,7 +51,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "si": {"strength": 5.0},
     "lwf": {"strength": 3.0},
     "vcl": {"test_samples": 3},
-    "vgr": {"test_samples": 3, "generator_steps": 20, "width": 4},
+    "vgr": {"test_samples": 3, "generator_steps": 4, "width": 4},
     "dgr": {"hidden": (30,), "latent": 8},
 }
 

@@ -181,9 +181,9 @@ def test_rows_seen_through_several_passes_are_in_a_lease_once():
 
 
 @pytest.mark.parametrize("name", BLIND)
-def test_every_method_that_predicts_without_the_task_runs(name, tmp_path):
+def test_every_method_that_predicts_without_the_task_runs(name, tmp_path, quick):
     stream = hf.stream("blurred", window=0.0)
-    record = hf.run(name, stream, protocol=online())
+    record = hf.run(quick(name), stream, protocol=online())
     line = record.card["no_boundaries"]
     assert line["met"] is True and line["note"].startswith("boundaries hidden, and detected")
     assert line["value"] == {name: record.boundaries[name] for name in ("hits", "misses", "false_alarms", "delay")}

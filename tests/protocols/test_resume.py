@@ -80,10 +80,10 @@ def test_a_schedule_goes_on_where_it_was(words, stream, tmp_path):
 
 
 @pytest.mark.parametrize("name", methods.names())
-def test_every_method_goes_on_as_if_nothing_had_happened(name, stream, tmp_path):
+def test_every_method_goes_on_as_if_nothing_had_happened(name, stream, tmp_path, quick):
     """Interrupted at every task boundary and at steps 3 and 6 of the eight steps (two passes) of every task."""
-    whole = show(hf.method(name), stream)
-    pieced, pieces = in_pieces(lambda: hf.method(name), stream, tmp_path, every=3)
+    whole = show(quick(name), stream)
+    pieced, pieces = in_pieces(lambda: quick(name), stream, tmp_path, every=3)
     assert pieces == 8  # joint: at 3, 6, ... 21 of its 22 steps and, scored, at step 8
     assert same(whole, pieced)
 
