@@ -53,11 +53,8 @@ ASSORTED = (
 CROSSVAL = "crossval --epochs 3 --batch 20 --set protocol.lr=0.01,0.001 --set protocol.decay=0"
 
 
-@pytest.mark.parametrize("protocol", ["online", "epochs --epochs 2", CROSSVAL], ids=lambda words: words.split()[0])
-def test_so_does_one_on_several_data_sets_augmented_and_scaled(protocol, holdfast, contents, tmp_path):
-    """Five tasks of 32×32 RGB from all data sets that are here; killed twice, soon after a state was saved."""
-    stream = hf.stream("assorted", data=",".join(SOURCES))  # read before the processes are forked, and so by all
-    whole, out, command = tmp_path / "whole", tmp_path / "out", f"{ASSORTED} --protocol {protocol}"
+def killed_twice(command, holdfast, contents, whole, out):
+    """It ends as if undisturbed, killed twice soon after a state was saved."""
     assert holdfast(f"{command} --out {whole}").wait() == 0
     dice = random.Random(1)
     for _ in range(2):
@@ -68,10 +65,28 @@ def test_so_does_one_on_several_data_sets_augmented_and_scaled(protocol, holdfas
         assert child.kill_after(dice.uniform(0.0, 0.3)) == -9
     assert holdfast(f"{command} --out {out}").wait() == 0
     assert contents(out) == contents(whole) and len(contents(out)) == 2
+
+
+@pytest.mark.parametrize("protocol", ["online", "epochs --epochs 2", CROSSVAL], ids=lambda words: words.split()[0])
+def test_so_does_one_on_several_data_sets_augmented_and_scaled(protocol, holdfast, contents, tmp_path):
+    """Five tasks of 32×32 RGB from all data sets that are here; killed twice, soon after a state was saved."""
+    stream = hf.stream("assorted", data=",".join(SOURCES))  # read before the processes are forked, and so by all
+    out = tmp_path / "out"
+    killed_twice(f"{ASSORTED} --protocol {protocol}", holdfast, contents, tmp_path / "whole", out)
     experiment = json.loads((out / "experiment.json").read_text())
     assert stream.info.shape == (3, 32, 32)
     assert {run["data"] for run in experiment["runs"]} == {stream.fingerprint}
     assert {run["stream"]["data"] for run in experiment["runs"]} == {",".join(SOURCES)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("methods", ["new_head,new_leg", "er,finetune"])
+def test_so_does_a_transfer_stream_whose_tasks_choose_their_learning_rate(methods, holdfast, contents, tmp_path):
+    """S⁻ on synth: six tasks, heads and legs of a ResNet, two trials for each task."""
+    shown = "--stream ctrl --data synth --set stream.kind=minus --set stream.rows=0.02 --set stream.test=20"
+    command = f"compare {methods} {shown} --net ctrl_resnet --set net.width=4 --protocol {CROSSVAL} --jobs 2"
+    hf.stream("ctrl", data="synth")  # read before the processes are forked
+    killed_twice(command, holdfast, contents, tmp_path / "whole", tmp_path / "out")
 
 
 def test_a_run_killed_whenever_it_saves_a_state(holdfast, compare, contents, undisturbed, tmp_path):
