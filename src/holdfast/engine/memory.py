@@ -200,9 +200,8 @@ class Reservoir(Memory):
 
     def _take(self, slots: Tensor, index: Tensor, batch: Batch) -> None:
         """Examples `index` go into their slots; of two that want the same one the later wins."""
-        last = torch.full((self.total,), -1).scatter_reduce(0, slots, index, "amax")
-        slots = (last >= 0).nonzero().flatten()
-        self._write(slots, batch, last[slots])
+        last = dict(zip(slots.tolist(), index.tolist(), strict=True))
+        self._write(torch.tensor(list(last)), batch, torch.tensor(list(last.values())))
 
 
 def _moved(filled: Columns, like: Columns, rows: int) -> Columns:

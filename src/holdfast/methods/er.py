@@ -48,7 +48,7 @@ class ER(Learner):
     def observe(self, batch: Batch) -> Tensor:
         joined = batch
         if len(self.memory):
-            joined = _union(batch, self.memory.draw(self.replay or len(batch), self.rng))
+            joined = self._union(batch, self.memory.draw(self.replay or len(batch), self.rng))
         loss = self.fit(joined)
         self.memory.add(batch, self.rng)
         return loss
@@ -66,9 +66,9 @@ class ER(Learner):
             return TaskRing(0, total=self.memories)
         return Reservoir(self.memories)
 
-
-def _union(a: Batch, b: Batch) -> Batch:
-    if a.task is None:
-        return Batch(torch.cat([a.x, b.x]), torch.cat([a.y, b.y]))
-    tasks = [m.task if isinstance(m.task, Tensor) else torch.full_like(m.y, m.task) for m in (a, b)]  # type: ignore[arg-type]
-    return Batch(torch.cat([a.x, b.x]), torch.cat([a.y, b.y]), torch.cat(tasks))
+    def _union(self, a: Batch, b: Batch) -> Batch:
+        """Tasks are told where they mask outputs."""
+        if a.task is None or not self.info.task_given:
+            return Batch(torch.cat([a.x, b.x]), torch.cat([a.y, b.y]))
+        tasks = [m.task if isinstance(m.task, Tensor) else torch.full_like(m.y, m.task) for m in (a, b)]  # type: ignore[arg-type]
+        return Batch(torch.cat([a.x, b.x]), torch.cat([a.y, b.y]), torch.cat(tasks))
