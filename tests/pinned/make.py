@@ -53,6 +53,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "vcl": {"test_samples": 3},
     "vgr": {"test_samples": 3, "generator_steps": 4, "width": 4},
     "dgr": {"hidden": (30,), "latent": 8},
+    "den": {"units": 3, "sparsity": 1e-3},
+    "rcl": {"trials": 2, "most": 6, "hidden": 8},
 }
 
 

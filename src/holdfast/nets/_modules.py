@@ -27,5 +27,16 @@ def modules_of(module: nn.Module) -> list[nn.Module]:
     return [group[0] if len(group) == 1 else nn.Sequential(*group) for group in groups]
 
 
+def tail_of(module: nn.Module) -> tuple[nn.Module, nn.Module]:
+    """A module cut in two: all up to its last layer with parameters, and the layers behind it, perhaps none.
+
+    >>> [len(part) for part in tail_of(nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.ReLU()))]
+    [2, 1]
+    """
+    layers = list(module) if isinstance(module, nn.Sequential) else [module]
+    end = max((i + 1 for i, layer in enumerate(layers) if [*layer.parameters()]), default=0)
+    return nn.Sequential(*layers[:end]), nn.Sequential(*layers[end:])
+
+
 def _weighs(layer: nn.Module) -> bool:
     return any(p.dim() > 1 for p in layer.parameters())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import holdfast as hf
 from holdfast.papers.base import Entry, Found, Place, Scale
@@ -28,6 +28,9 @@ class Row:
     heads: bool = False  # each task has outputs of its own, where the network convolves
     tuned: bool = False  # λ is chosen over the stream
     learns_on: bool = False  # weights that tasks share are trained after the first: there the authors' norms differ
+    star: bool = False  # the AlexNet in place of the ResNet
+    wide: bool = False  # as many times wider as Mem. says
+    streams: Literal["all", "permuted", "images"] = "all"  # Table 11, or all others
 
 
 FISHER: Mapping[str, Any] = {"samples": 1024, "labels": "predicted"}
@@ -42,16 +45,27 @@ ROWS: Mapping[str, Row] = {
     "Online EWC": Row("online_ewc", {**FISHER, "decay": 0.9}, heads=True, tuned=True, learns_on=True),
     "ER (reservoir)": Row("er", {"rule": "reservoir"}, remembers=True, learns_on=True),
     "ER": Row("er", {"rule": "task class ring"}, remembers=True, learns_on=True),
+    "PNN": Row("pnn"),
+    "HAT": Row("hat", streams="permuted"),
+    "HAT (wide)": Row("hat", wide=True, streams="permuted"),
+    "HAT *": Row("hat", star=True, streams="images"),
+    "HAT (wide) *": Row("hat", star=True, wide=True, streams="images"),
+    "DEN": Row("den", streams="permuted"),
+    "RCL": Row("rcl", streams="permuted"),
 }
+TRIALS: Mapping[Scale, int] = {"smoke": 2, "laptop": 3, "full": 50}  # of RCL's controller, per task
 NOTES = (
     "T(S) is the accuracy on the last task less that of the same method, network and seed which learned the last task "
     f"alone: those runs stand in the column '{ALONE}'.",
     "Mem. is counted as the authors do, 4 bytes per number, for the network that was run: at the paper's width it has "
-    "the printed digits (tests/methods/test_branches.py), but for EWC and ER on Permuted MNIST, which print 20 copies "
+    "the printed digits (tests/methods: test_branches.py, test_pnn.py, test_hat.py), but for EWC and ER on Permuted "
+    "MNIST, which print 20 copies "
     "of the network without the network itself, and 25 rows per class. FLOPs are multiplications and additions of all "
     "training, of trials too; how the paper counts is not known. Neither is judged.",
     "EWC's and online EWC's λ is chosen over the whole stream on validation rows (†), which no other row may: below "
     "the full scale from three of the paper's nine values.",
+    "Rows with * have the AlexNet. HAT (wide) is as many times wider as its Mem. tells: 4.0 on Permuted MNIST, 3.2 on "
+    "Split CIFAR-100, 2.5 elsewhere. HAT's λ and s_max are Serrà et al.'s, not chosen over the stream.",
     "In the authors' code, batch normalisation that tasks share has the statistics of the first task in all later ones "
     "(authors' way). The paper does not say so, and rows without it are the ones compared.",
 )
@@ -62,6 +76,24 @@ def method(row: str, stream: hf.Stream, **own: Any) -> hf.Learner:
     found = ROWS[row]
     memory = PER_CLASS * sum(len(classes) for classes in stream.info.task_classes)
     return hf.method(found.method, **{**found.settings, **({"memories": memory} if found.remembers else {}), **own})
+
+
+def rows_on(permuted: bool) -> list[str]:
+    """The rows of Table 11, or those of the others."""
+    return [name for name, row in ROWS.items() if row.streams in ("all", "permuted" if permuted else "images")]
+
+
+def convolutional(row: str, scale: Scale, **norms: Any) -> Any:
+    """The paper's ResNet, or its AlexNet; narrower below the full scale."""
+    if ROWS[row].star:
+        size = {"smoke": {"width": 4, "hidden": 16}, "laptop": {"width": 24, "hidden": 512}, "full": {}}[scale]
+        return hf.net("alexnet", **size)
+    return hf.net("ctrl_resnet", **({} if scale == "full" else {"width": 16 if scale == "laptop" else 4}), **norms)
+
+
+def setting(row: str, scale: Scale) -> str:
+    """What a convolutional network has in place of the paper's."""
+    return "" if scale == "full" else "width 24" if ROWS[row].star else "width 16"
 
 
 def grid(row: str, scale: Scale) -> dict[str, Sequence[float]]:
