@@ -245,6 +245,8 @@ class Session:
         kept = Walked(self.learner)
         m.bytes.append(footprint(kept))
         m.numbers.append(self.learner.numbers_kept(task.t + 1))
+        for name, rows in self.learner.told().items():
+            self.study.setdefault(name, []).extend({"task": task.t, **row} for row in rows)
         m.old_rows.append(self._retention.scan(kept))
         m.generators.append(self._generators(kept))
         m.flops.append(self._spent.flops)
@@ -334,11 +336,17 @@ class Session:
         self.spend(showing.flops, showing.seconds, showing.total)
 
     def shown(
-        self, showing: Showing, lease_at_begin: bool, *, finish: bool = True, trials: tuple[int, int] = (0, 1)
+        self,
+        showing: Showing,
+        lease_at_begin: bool,
+        *,
+        finish: bool = True,
+        trials: tuple[int, int] = (0, 1),
+        saves: bool = True,
     ) -> Generator[int, None, None]:
         """A showing, or what is left of it where it was interrupted. Yields 0 and then the number of steps done.
 
-        `trials`: how many showings of this task are done, and how many there are.
+        `trials`: how many showings of this task are done, and how many there are. `saves`: also in its middle.
         """
         if self._halfway is not None:  # whatever was done on the way here was done before, and is overwritten
             halfway, self._halfway = self._halfway, None
@@ -354,7 +362,7 @@ class Session:
                         steps = trials[0] * showing.total + done, trials[1] * showing.total
                         self.watch(Progress(showing.lease.task, len(self.stream), *steps))
                     yield done
-                    if done and self.keep is not None and self._due(self.keep.every, showing):
+                    if done and saves and self.keep is not None and self._due(self.keep.every, showing):
                         showing.check()
                         self.save(showing)
         finally:

@@ -1,0 +1,90 @@
+"""MNTDP-D: each task takes the best of the paths that branch off its nearest past path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, final
+
+import torch
+from torch import Tensor
+
+from holdfast.audit.lease import Lease
+from holdfast.engine import cross_entropy
+from holdfast.methods._base import Option, Rung
+from holdfast.methods._library import Modular, Path
+from holdfast.settings import Count
+from holdfast.types import Batch
+
+
+@final
+@dataclass
+class MNTDP(Modular):
+    """Modular networks with a task-driven prior, deterministic (Veniat, Denoyer & Ranzato, 2021, paper 000, Alg. 2).
+
+        j* = argmax_j k-NN(features of f_j),   π_d = (π_j*[1..d], new modules d+1..L),   d = 0, ..., L
+        θ_d = argmin CE(new modules of π_d),   d* = argmax_d accuracy of π_d on the validation rows
+
+    What is reused is a fixed function, its batch statistics included, and no gradient goes below the first new module;
+    d = L is the past network itself. So nothing is forgotten, and a path that is reused costs nothing. Protocols that
+    choose (`crossval`) try the paths side by side: one forward pass of what is reused serves all of them. Under others
+    there is nothing to choose by, and every task has a network of its own. The network must be a stack of modules:
+    `mlp`, `conv`, `ctrl_resnet`, `alexnet`.
+
+    >>> import holdfast as hf
+    >>> stream = hf.stream("split", tasks=2, examples=50, val=0.2, scenario="task", seed=0)
+    >>> record = hf.run("mntdp", stream, protocol=hf.protocol("crossval", lr=(0.01,), decay=(0,), epochs=2), seed=0)
+    >>> record.bwt, [row["path"] for row in record.study["paths"]][0]
+    (0.0, [0, 0, 0])
+    """
+
+    search: Literal["all"] = "all"  # all paths are learned to the end, as in the paper
+    nearest_paths: Count | None = 1  # past paths from which new ones branch off, the nearest; none: all
+    neighbours: Count = 5  # of the k-NN classifier
+    prior: Literal["nearest", "random"] = "nearest"  # by which past paths are taken; random: the paper's ablation
+    ties: Literal["reuse", "new"] = "reuse"  # of equally good paths the one with the most old, or new, modules
+
+    abreast = True
+
+    def options(self, train: Lease) -> Sequence[Option | Rung]:
+        """The paths, of which the first of the best is taken. The past networks themselves have nothing to learn."""
+        if not self.paths:
+            return [_written(self.path)]
+        self.draw()
+        names = [_written(path) for path in self._candidates(self.nearest(train, self.nearest_paths))]
+        new = f"{self.task}"
+        return [name if new in name.split() else Rung(name, 1) for name in names]
+
+    def _candidates(self, nearest: Sequence[Path]) -> list[Path]:
+        """d = L, ..., 0, or the other way round, of each of the past paths; what two of them have in common is one."""
+        order = range(self.layers, -1, -1) if self.ties == "reuse" else range(self.layers + 1)
+        found = [path[:d] + [self.task] * (self.layers - d) for d in order for path in nearest]
+        return [path for i, path in enumerate(found) if path not in found[:i]]
+
+    def choose(self, option: Option) -> None:
+        self.path = [int(maker) for maker in str(option).split()]
+
+    def observe(self, batch: Batch) -> Tensor:
+        self.open(batch.task)
+        loss = cross_entropy(self.whole(self.trunk(batch.x)), batch.y, self.allowed(batch.task))
+        if self.depth < self.layers:
+            self.fresh.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            self.optimiser.step(self.fresh)
+        return loss.detach()
+
+    def trunk(self, x: Tensor) -> Tensor:
+        """What the reused modules of the path make of a batch. Trials abreast see the same one, and what one of them
+        has computed of it serves the others."""
+        same = self.shared.get("x")
+        if same is None or not torch.equal(same, x):
+            self.shared |= {"x": x, "h": {(): x}}
+        known: dict[tuple[int, ...], Tensor] = self.shared["h"]  # by the modules passed through
+        for d in range(self.depth):
+            if tuple(self.path[: d + 1]) not in known:
+                known[tuple(self.path[: d + 1])] = self.reused(known[tuple(self.path[:d])], self.path[: d + 1], d)
+        return known[tuple(self.path[: self.depth])]
+
+
+def _written(path: Path) -> str:
+    return " ".join(map(str, path))
