@@ -35,7 +35,7 @@ class Learner(Plain):
     needs_task: ClassVar[bool] = False  # predicting needs the task label, so class and domain scenarios are refused
     mixes: ClassVar[bool] = False  # wants all tasks mixed (the i.i.d. upper bound); the card says so
     abreast: ClassVar[bool] = False  # its options are tried side by side: each batch is shown to all of them at once
-    not_state = ("info", "shared", "_allowed", "_chosen_by")
+    not_state: tuple[str, ...] = ("info", "shared", "_allowed", "_chosen_by")
 
     net: Net
     optimiser: Optimiser
@@ -110,7 +110,7 @@ class Learner(Plain):
         """
         return self.weight_count() + sum(buffer.numel() for buffer in self.net.module.buffers())
 
-    def told(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    def journal(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """What the record is to say of the task that is over, as rows by what they are about (`record.study`)."""
         return {}
 

@@ -133,7 +133,7 @@ class Modular(Learner):
         """The library is the same: no trial changes it."""
         return copy.deepcopy(self, {id(same): same for same in (self.shared, self.net, self.make)})
 
-    def told(self) -> dict[str, list[dict[str, Any]]]:
+    def journal(self) -> dict[str, list[dict[str, Any]]]:
         path = self.paths[-1]
         new = [layer for layer, maker in enumerate(path) if maker == len(self.paths) - 1]
         return {"paths": [{"path": list(path), "new": new, "knn": list(self.scores)}]}

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import torch
@@ -199,10 +200,10 @@ class Selection:
         `of`: the candidates of this task; `model`: it is one of its own; `began_from`: the trial whose weights it
         begins with, if not those of the task before.
         """
-        session, own = self.session, self.own
+        own = self.own
         if own["trial"] is None:  # it was not interrupted in the middle
-            own["trial"] = self._taken_up(candidate, len(self.rows))
-            self._prepare(candidate, own["trial"], model)
+            own["trial"] = under_way = self._taken_up(candidate, len(self.rows))
+            self._prepare(candidate, under_way, model)
         course = self._course(task, candidate, own["trial"], stop)
         with seeded(self._seed(course)):
             for _ in self._steps(course, task, quality, (own["done"], of)):
@@ -210,20 +211,11 @@ class Selection:
         own["trial"] = None
         return self._ended(course, task, began_from)
 
-    def abreast(
-        self, task: Task, candidates: Sequence[Candidate], quality: Quality, stop: Callable[[], Stop]
-    ) -> list[Course]:
+    def _abreast(self, task: Task, courses: Sequence[Course], quality: Quality) -> None:
         """Trials side by side: each batch is shown to all before the next one is, so that what they have in common of
         it is computed once. Each is what it would be alone, bit for bit; none is saved in its middle.
         """
         session, alone = self.session, self.session.learner
-        courses, fresh = [], len(self.rows)
-        for candidate in candidates:
-            under_way = self._taken_up(candidate, fresh)
-            fresh += under_way["number"] == fresh
-            session.learner = alone.twin()
-            self._prepare(candidate, under_way)
-            courses.append(self._course(task, candidate, under_way, stop()))
         with seeded(0), observed(None):
             for course in courses:
                 with seeded(self._seed(course)):
@@ -233,7 +225,8 @@ class Selection:
             while going:
                 going = [course for course in going if self._step(course)]
         session.learner, session.showing = alone, None
-        return courses
+        for course in courses:  # what they have learned is in what they kept
+            course.learner = course.showing.learner = alone
 
     def _step(self, course: Course) -> bool:
         """One more step of a trial beside others; whether there was one."""
@@ -259,17 +252,20 @@ class Selection:
             for candidate in candidates:
                 yield self.trial(task, candidate, quality, stop(), of=of, model=model)
             return
-        points = list({json.dumps(c.settings, sort_keys=True): c.settings for c in candidates}.values())
-        courses = {}
-        for point in points:
-            mine = [i for i, candidate in enumerate(candidates) if candidate.settings == point]
-            found = self.abreast(task, [candidates[i] for i in mine], quality, stop)
-            tried = [self._ended(course, task) for course in found]
-            courses |= dict(zip(mine, tried, strict=True))
-        self._beside = len(candidates)
-        for i in range(len(candidates)):
+        alone, number, courses = self.session.learner, len(self.rows), []
+        for candidate in candidates:
+            under_way = self._taken_up(candidate, number)
+            number = max(number, under_way["number"] + 1)
+            self.session.learner = alone.twin()
+            self._prepare(candidate, under_way)
+            courses.append(self._course(task, candidate, under_way, stop()))
+        self.session.learner = alone
+        for _, mine in groupby(sorted(courses, key=_point), key=_point):
+            self._abreast(task, list(mine), quality)
+        self._beside = len(courses)
+        for course in courses:
             self._beside -= 1
-            yield courses[i]
+            yield self._ended(course, task)
 
     def _taken_up(self, candidate: Candidate, number: int) -> dict[str, State]:
         """A new trial of this number, or the one whose earlier rung ended."""
@@ -289,7 +285,7 @@ class Selection:
         session, under_way, candidate, showing = self.session, course.under_way, course.candidate, course.showing
         looks, booked, kept = showing.looks, under_way["booked"], course.stop.kept[0]
         session.note_looks([session.stream.segments[task.t]], looks if booked is None else looks - booked)
-        self._note(under_way["number"], task.t, candidate, showing, kept.step, course.failed, began_from)
+        self._note(under_way["number"], task.t, candidate, showing, kept, course.failed, began_from)
         showing.lease.close()
         tried = under_way["looks"], under_way["curve"]
         return Tried(under_way["number"], dict(candidate.settings), kept, *tried, candidate.option, course.failed)
@@ -342,7 +338,7 @@ class Selection:
         session.note_looks(tasks, showing.looks)
         lease.close()
         settings = {name: value for name, value in model.items() if "." in name}
-        self._note(number, None, Candidate(settings), showing, showing.total, failed)
+        self._note(number, None, Candidate(settings), showing, Kept(showing.total, 0.0, None), failed)
         session.adopt(own["stays"]["model"])
         session.learner.load(own.pop("stays")["learner"])
         own["trial"] = None
@@ -456,7 +452,7 @@ class Selection:
         if not looks.tests:
             early = step <= looks.score_first and looks.score_first > 0
             tests = [(task, task.test)] if early or not judged else []
-            found = session.look([*judged, *tests])
+            found = session.look([*judged, *tests], watched=step == 0)
             return [found[0].accuracy], [session.curve_row(task.t, step, task, found[-1])] if early else []
         so_far = session.stream.tasks[: task.t + 1]
         tests = [(t, self._drawn(t.test, trial, step, t.t)) for t in so_far]
@@ -491,7 +487,7 @@ class Selection:
         task: int | None,
         candidate: Candidate,
         showing: Showing,
-        stop: int,
+        kept: Kept,
         failed: str | None,
         began_from: int | None = None,
     ) -> None:
@@ -503,15 +499,20 @@ class Selection:
                 "began_from": began_from if task is None or began_from is not None else self.own["last"],
                 "settings": dict(candidate.settings),
                 "chosen": False,
-                "stop": stop,
+                "stop": kept.step,
                 "flops": showing.flops,
                 "seconds": showing.seconds,
                 "updates": showing.done,
-                **({} if candidate.option is None else {"option": candidate.option}),
+                **({} if candidate.option is None else {"option": candidate.option, "quality": kept.quality}),
                 **({"failed": failed} if failed else {}),
             },
             *self.rows[number + 1 :],
         ]
+
+
+def _point(course: Course) -> str:
+    """Of the grid."""
+    return json.dumps(course.candidate.settings, sort_keys=True)
 
 
 def faults_of_order(name: str, learner: Learner, stream: Stream) -> list[str]:
