@@ -19,10 +19,11 @@ Option = str | None  # a structural choice; none: there is nothing to choose
 
 
 class Rung(NamedTuple):
-    """An option tried for so many steps in all. A trial of it that ended at an earlier rung goes on from there."""
+    """An option tried for so many steps in all, or for a share of the protocol's (0.25, 1.0). A trial of it that ended
+    at an earlier rung goes on from there."""
 
     option: Option
-    steps: int
+    steps: int | float
 
 
 class Learner(Plain):

@@ -19,6 +19,7 @@ from holdfast.types import Lesson, StreamInfo
 
 ROWS = 1000  # of the training and of the validation rows among which neighbours are looked for, at most
 CHUNK = 250  # rows that go through a past network at once
+TILES = 4  # per side, of feature maps that are looked at as a whole
 
 Path = list[int]  # per layer the task that made its module
 
@@ -49,6 +50,7 @@ class Modular(Learner):
         if len(modules) < 2:
             raise BadInput("a network of one module cannot be shared in part; try net 'mlp' with a hidden layer")
         self.make, self.layers = net.build, len(modules)
+        self.sizes = [sum(p.numel() for p in module.parameters()) for module in modules]
         self.fresh = Net(Tails(net.build, {tail_name(0, 0): modules}), device=net.device)
         self.paths, self.path, self.begun, self.scores, self.seed = [], [0] * len(modules), True, [], 0
         super().start(Net(Tails(net.build), device=net.device), optimiser, info, rng)  # the library
@@ -158,14 +160,18 @@ class Modular(Learner):
         for path in self.paths:
             trunk = tuple(path[:-1])
             if trunk not in found:  # tasks that differ in their heads alone have the same features
-                ours, theirs = (self._features(x, trunk) for x in (batch.x, val_x))
+                ours, theirs = (self.features(x, trunk) for x in (batch.x, val_x))
                 found[trunk] = knn_accuracy(ours, batch.y, theirs, val_y, self.neighbours)
         self.scores = [found[tuple(path[:-1])] for path in self.paths]
         order = sorted(range(self.task), key=lambda j: -self.scores[j])
         return _different([self.paths[j] for j in order])[:k]
 
-    def _features(self, x: Tensor, trunk: Sequence[int]) -> Tensor:
-        return torch.cat([self.reused(rows, trunk).flatten(1) for rows in x.split(CHUNK)])
+    def features(self, x: Tensor, trunk: Sequence[int], *, pooled: bool = False) -> Tensor:
+        """(n, F) what modules of the library make of rows; `pooled`: of feature maps the means of 4×4 tiles."""
+        outputs = (self.reused(rows, trunk) for rows in x.split(CHUNK))
+        return torch.cat(
+            [(F.adaptive_avg_pool2d(h, TILES) if pooled and h.dim() == 4 else h).flatten(1) for h in outputs]
+        )
 
 
 class Tails(Growing):

@@ -12,6 +12,7 @@ from torch import Tensor
 from holdfast.audit.lease import Lease
 from holdfast.engine import cross_entropy
 from holdfast.methods._base import Option, Rung
+from holdfast.methods._halving import MARGINS, PROBE_ROWS, RUNGS, Racer, ridge_accuracy, survivors
 from holdfast.methods._library import Modular, Path
 from holdfast.settings import Count
 from holdfast.types import Batch
@@ -38,7 +39,7 @@ class MNTDP(Modular):
     (0.0, [0, 0, 0])
     """
 
-    search: Literal["all"] = "all"  # all paths are learned to the end, as in the paper
+    search: Literal["all", "halving"] = "all"  # all paths to the end, as in the paper; halving: ours, see `_halving`
     nearest_paths: Count | None = 1  # past paths from which new ones branch off, the nearest; none: all
     neighbours: Count = 5  # of the k-NN classifier
     prior: Literal["nearest", "random"] = "nearest"  # by which past paths are taken; random: the paper's ablation
@@ -51,15 +52,48 @@ class MNTDP(Modular):
         if not self.paths:
             return [_written(self.path)]
         self.draw()
-        names = [_written(path) for path in self._candidates(self.nearest(train, self.nearest_paths))]
-        new = f"{self.task}"
-        return [name if new in name.split() else Rung(name, 1) for name in names]
+        candidates = self._candidates(self.nearest(train, self.nearest_paths))
+        steps = RUNGS[0] if self.search == "halving" else 1.0
+        self.probes = self._probed(train, candidates) if self.search == "halving" else {}
+        return [Rung(_written(path), steps if self.task in path else 1) for path in candidates]
+
+    def more_options(self, train: Lease, tried: Sequence[tuple[Option | Rung, float]]) -> Sequence[Option | Rung]:
+        """Halving: those that may still turn out to be the best go on to the next rung."""
+        found = {str(rung.option): (rung.steps, worth) for rung, worth in tried if isinstance(rung, Rung)}
+        last = max((steps for steps, _ in found.values() if isinstance(steps, float)), default=1.0)
+        if last == 1.0:
+            return []
+        racing = [
+            Racer(name, worth, self.probes[name], self._to_learn(name))
+            for name, (steps, worth) in found.items()
+            if steps == last
+        ]
+        best = max(worth for _, worth in found.values())
+        left = survivors(racing, best, MARGINS[last], len(train.val_y))
+        following = RUNGS[RUNGS.index(last) + 1] if len(left) > 1 else 1.0
+        return [Rung(name, following) for name in left]
 
     def _candidates(self, nearest: Sequence[Path]) -> list[Path]:
         """d = L, ..., 0, or the other way round, of each of the past paths; what two of them have in common is one."""
         order = range(self.layers, -1, -1) if self.ties == "reuse" else range(self.layers + 1)
         found = [path[:d] + [self.task] * (self.layers - d) for d in order for path in nearest]
         return [path for i, path in enumerate(found) if path not in found[:i]]
+
+    def _to_learn(self, name: str) -> float:
+        """The share of a path's weights that are new."""
+        new = [size for size, maker in zip(self.sizes, name.split(), strict=True) if int(maker) == self.task]
+        return sum(new) / sum(self.sizes)
+
+    def _probed(self, train: Lease, candidates: Sequence[Path]) -> dict[str, float]:
+        """Per path how well a ridge classifier does on what its reused modules put out: about what it can be held to
+        before its new modules have learned."""
+        batch, val = self.sample(train, PROBE_ROWS), train.val_x[:PROBE_ROWS]
+        found = {}
+        for path in candidates:
+            trunk = [maker for maker in path if maker != self.task][: self.layers - 1]
+            ours, theirs = (self.features(x, trunk, pooled=True) for x in (batch.x, val))
+            found[_written(path)] = ridge_accuracy(ours, batch.y, theirs, train.val_y[:PROBE_ROWS])
+        return found
 
     def choose(self, option: Option) -> None:
         self.path = [int(maker) for maker in str(option).split()]

@@ -7,6 +7,7 @@ that an interrupted run goes on after the last trial, or in the middle of one.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -50,7 +51,7 @@ class Candidate(NamedTuple):
 
     settings: Mapping[str, Any]
     option: Option = None
-    steps: int | None = None  # of a rung: so many in all; none: those of the protocol
+    steps: int | float | None = None  # of a rung: so many in all, or a share; none: those of the protocol
 
     @property
     def key(self) -> str:
@@ -435,12 +436,15 @@ class Selection:
     def _pause(self, showing: Showing) -> dict[str, State]:
         return {"learner": self.session.learner.state(), "showing": showing.state(), "dice": dice()}
 
-    def _showing(self, task: Task, limit: int | None = None) -> Showing:
+    def _showing(self, task: Task, limit: int | float | None = None) -> Showing:
         session, budget = self.session, self.budget
         segment, learner = session.stream.segments[task.t], session.learner
         lease = Lease(task.t, segment.train, segment.val)
         rng = generator(session.seed, "batches", task=task.t)
-        limit = budget.limit if limit is None else limit
+        if limit is None:
+            limit = budget.limit
+        elif isinstance(limit, float):
+            limit = math.ceil(limit * (budget.limit or budget.passes * -(-len(segment.train) // budget.batch)))
         shown = learner, lease, segment.train, segment.task, budget.passes, budget.batch, rng, limit
         return Showing(*shown, ordered=segment.ordered, rows=type(learner).share is not Learner.share)
 
