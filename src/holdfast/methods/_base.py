@@ -36,6 +36,7 @@ class Learner(Plain):
     needs_task: ClassVar[bool] = False  # predicting needs the task label, so class and domain scenarios are refused
     mixes: ClassVar[bool] = False  # wants all tasks mixed (the i.i.d. upper bound); the card says so
     abreast: ClassVar[bool] = False  # its options are tried side by side: each batch is shown to all of them at once
+    by_rows: ClassVar[bool] = False  # batches say which rows of the lease they have, augmented or not
     not_state: tuple[str, ...] = ("info", "shared", "_allowed", "_chosen_by")
 
     net: Net

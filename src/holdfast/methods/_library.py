@@ -91,14 +91,18 @@ class Modular(Learner):
 
     def close(self) -> None:
         """The task is over: its new modules go to the library."""
-        for name, made in self.fresh.module.parts.items():  # type: ignore[union-attr,operator]
-            self.net.grow(name, seed=0)
-            self.net.module.parts[name].load_state_dict(made.state_dict())  # type: ignore[union-attr,index]
+        if self.depth < self.layers:
+            self.net.grow(self.tail, seed=0)
+            self.net.module.parts[self.tail].load_state_dict(self.made().state_dict())  # type: ignore[union-attr,index]
         self.net.freeze()
         self.fresh = Net(Tails(self.make), device=self.net.device)
         self.paths.append(self.path)
         self.path, self.begun = [], False
         self.shared.clear()
+
+    def made(self) -> nn.Module:
+        """The new modules that the path at hand has."""
+        return self.fresh.module.parts[self.tail]  # type: ignore[union-attr,index,return-value]
 
     def draw(self) -> None:
         """What the new modules of the task at hand begin with."""
@@ -154,14 +158,17 @@ class Modular(Learner):
             order = torch.randperm(self.task, generator=self.rng).tolist()
             return _different([self.paths[j] for j in order])[:k]
         batch = self.sample(train, ROWS)
-        some = torch.randperm(len(train.val_y), generator=self.rng)[:ROWS]
-        val_x, val_y = train.val_x[some.to(batch.y.device)], train.val_y[some.to(batch.y.device)]
+        x, y, val_x, val_y = batch.x, batch.y, train.val_x, train.val_y
+        some = torch.randperm(len(val_y), generator=self.rng)[:ROWS].to(y.device)
+        val_x, val_y = val_x[some], val_y[some]
+        if not len(val_y):  # every second training row stands for them
+            x, y, val_x, val_y = x[::2], y[::2], x[1::2], y[1::2]
         found: dict[tuple[int, ...], float] = {}
         for path in self.paths:
             trunk = tuple(path[:-1])
             if trunk not in found:  # tasks that differ in their heads alone have the same features
-                ours, theirs = (self.features(x, trunk) for x in (batch.x, val_x))
-                found[trunk] = knn_accuracy(ours, batch.y, theirs, val_y, self.neighbours)
+                ours, theirs = (self.features(rows, trunk) for rows in (x, val_x))
+                found[trunk] = knn_accuracy(ours, y, theirs, val_y, self.neighbours)
         self.scores = [found[tuple(path[:-1])] for path in self.paths]
         order = sorted(range(self.task), key=lambda j: -self.scores[j])
         return _different([self.paths[j] for j in order])[:k]
