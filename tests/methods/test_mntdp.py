@@ -9,6 +9,7 @@ import torch
 import holdfast as hf
 from holdfast.audit import Lease
 from holdfast.engine import SGD, Net
+from holdfast.methods._halving import Racer, ridge_accuracy, survivors
 from holdfast.methods._library import knn_accuracy
 from holdfast.methods.mntdp import MNTDP
 from holdfast.seeds import generator, seeded
@@ -121,12 +122,12 @@ def test_mem_of_forced_paths_is_what_paper_000_prints(depth, tasks, net, shape, 
 
 @pytest.mark.parametrize(
     "net",
-    [hf.net("mlp", hidden=(12, 12), dropout=0.3), hf.net("ctrl_resnet", width=4, modules=5)],
+    [hf.net("mlp", hidden=(12, 12), dropout=0.3), hf.net("ctrl_resnet", width=4, modules=3)],
     ids=["mlp", "resnet"],
 )
 def test_paths_tried_side_by_side_are_what_they_are_alone(net):
     """Bit for bit, random numbers of dropout and two learning rates included; and cheaper."""
-    words = {"lr": (0.01, 0.001), "patience": 4}
+    words = {"lr": (0.01, 0.001), "patience": 2}
     ours, naive = (
         hf.run(method, digits(tasks=2), net=net, protocol=protocol(**words)) for method in (MNTDP(), Naive())
     )
@@ -156,6 +157,52 @@ def test_the_whole_search_costs_less_than_three_networks():
     short = type(stream)(**{**vars(stream), "tasks": stream.tasks[:2]})
     record = hf.run("mntdp", short, net=hf.net("ctrl_resnet", width=8), protocol=protocol(epochs=8, score="ends"))
     assert searched(record) < 3.0
+
+
+def test_the_cheap_search_drops_what_is_behind_and_learns_the_rest_as_the_whole_search_does():
+    """Where both take the same path, its weights are the same, bit for bit."""
+    same = 0
+    for seed in range(10, 13):
+        stream, net = digits(examples=100, seed=seed), hf.net("mlp", hidden=(12, 12))
+        whole, cheap = (
+            hf.run(hf.method("mntdp", search=search), stream, net=net, protocol=protocol(epochs=8), seed=seed)
+            for search in ("all", "halving")
+        )
+        spent = [sum(row["updates"] for row in record.study["trials"]) for record in (cheap, whole)]
+        assert spent[0] < spent[1]
+        for t in (1, 2):
+            steps = [row["updates"] for row in cheap.study["trials"] if row["task"] == t]
+            assert set(steps) <= {1, 10, 20, 40} and max(steps) == 40
+        if paths(whole) == paths(cheap):
+            same += 1
+            assert np.array_equal(whole.R, cheap.R)
+    assert same >= 2
+
+
+def test_what_goes_on_is_what_may_still_win():
+    racing = [
+        Racer("new", 0.40, 0.10, 1.00),
+        Racer("nearly new", 0.41, 0.10, 0.97),  # alike, and better
+        Racer("half", 0.40, 0.10, 0.50),
+        Racer("probed", 0.40, 0.55, 0.40),
+        Racer("head", 0.46, 0.40, 0.00),
+    ]
+    # rows=2500: noise 0.01. Best 0.6: new may be 0.21 behind, nearly new 0.207, half 0.16, head 0.11
+    assert survivors(racing, best=0.6, margin=0.1, rows=2500) == ["nearly new", "probed"]
+    assert survivors(racing, best=0.6, margin=0.1, rows=25) == ["nearly new", "half", "probed", "head"]
+
+
+def test_the_probe_is_a_ridge_classifier():
+    from sklearn.linear_model import RidgeClassifier
+    from sklearn.preprocessing import StandardScaler
+
+    rng = torch.Generator().manual_seed(0)
+    y, val_y = torch.arange(40) % 2, torch.arange(30) % 2
+    x, val = (torch.randn(len(c), 60, generator=rng, dtype=torch.float64) + 0.2 * c[:, None] for c in (y, val_y))
+    scaler = StandardScaler().fit(x)
+    scale = (39 / 40) ** 0.5  # ours divides by the unbiased deviation
+    oracle = RidgeClassifier(40.0).fit(scaler.transform(x) * scale, y).score(scaler.transform(val) * scale, val_y)
+    assert ridge_accuracy(x, y, val, val_y) == pytest.approx(oracle) and oracle > 0.6
 
 
 def test_neighbours_vote_as_scikit_learns():

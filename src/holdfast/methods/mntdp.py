@@ -14,6 +14,7 @@ from holdfast.engine import cross_entropy
 from holdfast.methods._base import Option, Rung
 from holdfast.methods._halving import MARGINS, PROBE_ROWS, RUNGS, Racer, ridge_accuracy, survivors
 from holdfast.methods._library import Modular, Path
+from holdfast.seeds import beside
 from holdfast.settings import Count
 from holdfast.types import Batch
 
@@ -87,7 +88,8 @@ class MNTDP(Modular):
     def _probed(self, train: Lease, candidates: Sequence[Path]) -> dict[str, float]:
         """Per path how well a ridge classifier does on what its reused modules put out: about what it can be held to
         before its new modules have learned."""
-        batch, val = self.sample(train, PROBE_ROWS), train.val_x[:PROBE_ROWS]
+        some = torch.randperm(len(train), generator=beside(self.rng, "probe"))[:PROBE_ROWS]
+        batch, val = train.take(some), train.val_x[:PROBE_ROWS]
         found = {}
         for path in candidates:
             trunk = [maker for maker in path if maker != self.task][: self.layers - 1]
