@@ -98,7 +98,8 @@ class MNTDP(Modular):
         return found
 
     def choose(self, option: Option) -> None:
-        self.path = [int(maker) for maker in str(option).split()]
+        if self.paths:  # the first task has one path, whatever network the protocol gave it since
+            self.path = [int(maker) for maker in str(option).split()]
 
     def observe(self, batch: Batch) -> Tensor:
         self.open(batch.task)
