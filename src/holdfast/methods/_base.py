@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -18,10 +19,11 @@ Option = str | None  # a structural choice; none: there is nothing to choose
 
 
 class Rung(NamedTuple):
-    """An option tried for so many steps in all. A trial of it that ended at an earlier rung goes on from there."""
+    """An option tried for so many steps in all, or for a share of the protocol's (0.25, 1.0). A trial of it that ended
+    at an earlier rung goes on from there."""
 
     option: Option
-    steps: int
+    steps: int | float
 
 
 class Learner(Plain):
@@ -33,7 +35,9 @@ class Learner(Plain):
 
     needs_task: ClassVar[bool] = False  # predicting needs the task label, so class and domain scenarios are refused
     mixes: ClassVar[bool] = False  # wants all tasks mixed (the i.i.d. upper bound); the card says so
-    not_state = ("info", "shared", "_allowed", "_chosen_by")
+    abreast: ClassVar[bool] = False  # its options are tried side by side: each batch is shown to all of them at once
+    by_rows: ClassVar[bool] = False  # batches say which rows of the lease they have, augmented or not
+    not_state: tuple[str, ...] = ("info", "shared", "_allowed", "_chosen_by")
 
     net: Net
     optimiser: Optimiser
@@ -80,6 +84,10 @@ class Learner(Plain):
         Called before `begin`, and when an interrupted trial goes on; `batch.rows` are the rows of the lease.
         """
 
+    def twin(self) -> Self:
+        """Another like this one, for a trial beside its own: what trials share is the same."""
+        return copy.deepcopy(self, {id(self.shared): self.shared})
+
     @abstractmethod
     def observe(self, batch: Batch) -> Tensor:
         """Learn from one mini-batch; returns the loss."""
@@ -103,6 +111,10 @@ class Learner(Plain):
         the learner, whatever it is, is measured elsewhere (`bytes`).
         """
         return self.weight_count() + sum(buffer.numel() for buffer in self.net.module.buffers())
+
+    def journal(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """What the record is to say of the task that is over, as rows by what they are about (`record.study`)."""
+        return {}
 
     # What most methods need, as functions they call.
 

@@ -7,15 +7,17 @@ that an interrupted run goes on after the last trial, or in the middle of one.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import torch
 
 from holdfast.audit import Lease
-from holdfast.engine import Score, State
+from holdfast.engine import Score, State, observed
 from holdfast.errors import RunFailed
 from holdfast.methods import Learner, Option, Rung
 from holdfast.protocols._session import Session, joined, name_of
@@ -49,7 +51,7 @@ class Candidate(NamedTuple):
 
     settings: Mapping[str, Any]
     option: Option = None
-    steps: int | None = None  # of a rung: so many in all; none: those of the protocol
+    steps: int | float | None = None  # of a rung: so many in all, or a share; none: those of the protocol
 
     @property
     def key(self) -> str:
@@ -85,6 +87,20 @@ class Tried:
         return cls(**{**state, "kept": Kept(**state["kept"])})
 
 
+@dataclass
+class Course:
+    """A trial under way."""
+
+    candidate: Candidate
+    under_way: dict[str, State]  # what is saved of it
+    learner: Learner
+    showing: Showing
+    stop: Stop
+    failed: str | None = None
+    steps: Iterator[int] = field(default_factory=lambda: iter(()))  # of a trial beside others: to go on with
+    dice: dict[str, Any] = field(default_factory=dict)  # its random numbers, while another is at work
+
+
 @dataclass(frozen=True)
 class Budget:
     """How much of a task a trial is shown."""
@@ -106,6 +122,7 @@ class Selection:
         self.own = session.own  # nothing yet, or what an interrupted run had
         if not self.own:
             self.own |= {"last": None, **_nothing_tried()}
+        self._beside = 0  # trials that ended together with others and are still to be told of
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -142,8 +159,8 @@ class Selection:
             own["begun"] = self.session.learner.state()
         while True:
             candidates = [Candidate(point, *rung) for rung in own["options"] for point in grid]
-            for candidate in candidates[own["done"] :]:
-                tried = self.trial(task, candidate, quality, stop(), of=len(candidates), model=models)
+            untried = candidates[own["done"] :]
+            for tried in self._each(task, untried, quality, stop, of=len(candidates), model=models):
                 found = None if tried.failed else worth(tried)
                 own["worths"].append(found)
                 if found is not None and (own["worth"] is None or found > own["worth"]):
@@ -157,7 +174,8 @@ class Selection:
     def tick(self) -> None:
         """One more candidate is tried."""
         self.own["done"] += 1
-        self.session.save()
+        if not self._beside:
+            self.session.save()
 
     def best_of(self, task: Task) -> Tried:
         """The best trial of a task; a run ends where all have failed."""
@@ -183,35 +201,95 @@ class Selection:
         `of`: the candidates of this task; `model`: it is one of its own; `began_from`: the trial whose weights it
         begins with, if not those of the task before.
         """
-        session, own = self.session, self.own
+        own = self.own
         if own["trial"] is None:  # it was not interrupted in the middle
-            own["trial"] = own["paused"].pop(candidate.key, None) or _fresh_trial(len(self.rows))
-            self._prepare(candidate, model)
-        under_way: dict[str, State] = own["trial"]
-        failed = None
+            own["trial"] = under_way = self._taken_up(candidate, len(self.rows))
+            self._prepare(candidate, under_way, model)
+        course = self._course(task, candidate, own["trial"], stop)
+        with seeded(self._seed(course)):
+            for _ in self._steps(course, task, quality, (own["done"], of)):
+                pass
+        own["trial"] = None
+        return self._ended(course, task, began_from)
+
+    def _abreast(self, task: Task, courses: Sequence[Course], quality: Quality) -> None:
+        """Trials side by side: each batch is shown to all before the next one is, so that what they have in common of
+        it is computed once. Each is what it would be alone, bit for bit; none is saved in its middle.
+        """
+        session, alone = self.session, self.session.learner
+        with seeded(0), observed(None):
+            for course in courses:
+                with seeded(self._seed(course)):
+                    course.dice = dice()
+                course.steps = self._steps(course, task, quality, (0, 1), saves=False)
+            going = list(courses)
+            while going:
+                going = [course for course in going if self._step(course)]
+        session.learner, session.showing = alone, None
+        for course in courses:  # what they have learned is in what they kept
+            course.learner = course.showing.learner = alone
+
+    def _step(self, course: Course) -> bool:
+        """One more step of a trial beside others; whether there was one."""
+        session = self.session
+        session.learner, session.showing = course.learner, course.showing
+        set_dice(course.dice)
+        went_on = next(course.steps, None) is not None
+        course.dice = dice()
+        return went_on
+
+    def _each(
+        self,
+        task: Task,
+        candidates: Sequence[Candidate],
+        quality: Quality,
+        stop: Callable[[], Stop],
+        *,
+        of: int,
+        model: bool,
+    ) -> Iterator[Tried]:
+        """The trials, one after the other or, where the learner says so, all options of a grid's point abreast."""
+        if not self.session.learner.abreast or model:
+            for candidate in candidates:
+                yield self.trial(task, candidate, quality, stop(), of=of, model=model)
+            return
+        alone, number, courses = self.session.learner, len(self.rows), []
+        for candidate in candidates:
+            under_way = self._taken_up(candidate, number)
+            number = max(number, under_way["number"] + 1)
+            self.session.learner = alone.twin()
+            self._prepare(candidate, under_way)
+            courses.append(self._course(task, candidate, under_way, stop()))
+        self.session.learner = alone
+        for _, mine in groupby(sorted(courses, key=_point), key=_point):
+            self._abreast(task, list(mine), quality)
+        self._beside = len(courses)
+        for course in courses:
+            self._beside -= 1
+            yield self._ended(course, task)
+
+    def _taken_up(self, candidate: Candidate, number: int) -> dict[str, State]:
+        """A new trial of this number, or the one whose earlier rung ended."""
+        paused: dict[str, State] | None = self.own["paused"].pop(candidate.key, None)
+        return paused or _fresh_trial(number)
+
+    def _course(self, task: Task, candidate: Candidate, under_way: dict[str, State], stop: Stop) -> Course:
         stop.load(under_way["kept"])
         self._share_again(task)
-        showing = self._showing(task, candidate.steps)
-        with seeded(seed_for(session.seed, "trial", trial=under_way["number"])):
-            if under_way["showing"] is not None:  # an earlier rung of the same ended here
-                showing.load(under_way["showing"])
-                set_dice(under_way["dice"])
-            try:
-                self._learn(showing, task, under_way, quality, stop, (own["done"], of))
-            except RunFailed as error:  # it diverged: the others go on
-                if not under_way["looks"]:
-                    raise
-                failed = str(error)
-            number, looks = under_way["number"], showing.looks
-            if candidate.steps is not None and failed is None:
-                own["paused"][candidate.key] = {**under_way, **self._pause(showing), "booked": looks}
-        showing.lease.close()
-        own["trial"] = None
-        booked = under_way["booked"]
+        return Course(candidate, under_way, self.session.learner, self._showing(task, candidate.steps), stop)
+
+    def _seed(self, course: Course) -> int:
+        return seed_for(self.session.seed, "trial", trial=course.under_way["number"])
+
+    def _ended(self, course: Course, task: Task, began_from: int | None = None) -> Tried:
+        """Close the books of a trial."""
+        session, under_way, candidate, showing = self.session, course.under_way, course.candidate, course.showing
+        looks, booked, kept = showing.looks, under_way["booked"], course.stop.kept[0]
         session.note_looks([session.stream.segments[task.t]], looks if booked is None else looks - booked)
-        self._note(number, task.t, candidate, showing, stop.kept[0].step, failed, began_from)
+        self._note(under_way["number"], task.t, candidate, showing, kept, course.failed, began_from)
+        showing.lease.close()
         tried = under_way["looks"], under_way["curve"]
-        return Tried(number, dict(candidate.settings), stop.kept[0], *tried, candidate.option, failed)
+        return Tried(under_way["number"], dict(candidate.settings), kept, *tried, candidate.option, course.failed)
 
     def finish(self, task: Task, tried: Tried) -> None:
         """The learner takes the weights where the trial was stopped, and finishes the task."""
@@ -261,7 +339,7 @@ class Selection:
         session.note_looks(tasks, showing.looks)
         lease.close()
         settings = {name: value for name, value in model.items() if "." in name}
-        self._note(number, None, Candidate(settings), showing, showing.total, failed)
+        self._note(number, None, Candidate(settings), showing, Kept(showing.total, 0.0, None), failed)
         session.adopt(own["stays"]["model"])
         session.learner.load(own.pop("stays")["learner"])
         own["trial"] = None
@@ -296,9 +374,9 @@ class Selection:
         own["begun"] = learner.state()  # it may have learned from how good they were
         return more
 
-    def _prepare(self, candidate: Candidate, model: bool) -> None:
+    def _prepare(self, candidate: Candidate, under_way: dict[str, State], model: bool = False) -> None:
         """The learner as it is when the task begins, or where an earlier rung ended, with the candidate's settings."""
-        session, paused = self.session, self.own["trial"]["learner"]
+        session, paused = self.session, under_way["learner"]
         if paused is not None:
             session.learner.load(paused)
             return
@@ -326,38 +404,47 @@ class Selection:
             learner.share(lease)
             lease.close()
 
-    def _learn(
-        self,
-        showing: Showing,
-        task: Task,
-        under_way: dict[str, State],
-        quality: Quality,
-        stop: Stop,
-        done: tuple[int, int],
-    ) -> None:
-        session = self.session
-        with closing(session.shown(showing, lease_at_begin=True, finish=False, trials=done)) as steps:
-            for step in steps:
-                if not self.looks.due(step, showing):
-                    continue
-                found, curve = self._look(under_way["number"], step, task)
-                under_way["looks"].append((step, found))
-                under_way["curve"] += curve
-                stop.offer(step, quality(found), session.learner.state)
-                under_way["kept"] = stop.state()
-                if stop.over(step):
-                    break
-        showing.check()
+    def _steps(
+        self, course: Course, task: Task, quality: Quality, done: tuple[int, int], *, saves: bool = True
+    ) -> Iterator[int]:
+        """The steps of a trial, looked at as the schedule says."""
+        session, under_way, showing, stop = self.session, course.under_way, course.showing, course.stop
+        if under_way["showing"] is not None:  # an earlier rung of the same ended here
+            showing.load(under_way["showing"])
+            set_dice(under_way["dice"])
+        try:
+            with closing(session.shown(showing, lease_at_begin=True, finish=False, trials=done, saves=saves)) as steps:
+                for step in steps:
+                    if self.looks.due(step, showing):
+                        found, curve = self._look(under_way["number"], step, task)
+                        under_way["looks"].append((step, found))
+                        under_way["curve"] += curve
+                        stop.offer(step, quality(found), session.learner.state)
+                        under_way["kept"] = stop.state()
+                        if stop.over(step):
+                            break
+                    yield step
+            showing.check()
+        except RunFailed as error:  # it diverged: the others go on
+            if not under_way["looks"]:
+                raise
+            course.failed = str(error)
+        if course.candidate.steps is not None and course.failed is None:
+            paused = {**under_way, **self._pause(showing), "booked": showing.looks}
+            self.own["paused"][course.candidate.key] = paused
 
     def _pause(self, showing: Showing) -> dict[str, State]:
         return {"learner": self.session.learner.state(), "showing": showing.state(), "dice": dice()}
 
-    def _showing(self, task: Task, limit: int | None = None) -> Showing:
+    def _showing(self, task: Task, limit: int | float | None = None) -> Showing:
         session, budget = self.session, self.budget
         segment, learner = session.stream.segments[task.t], session.learner
         lease = Lease(task.t, segment.train, segment.val)
         rng = generator(session.seed, "batches", task=task.t)
-        limit = budget.limit if limit is None else limit
+        if limit is None:
+            limit = budget.limit
+        elif isinstance(limit, float):
+            limit = math.ceil(limit * (budget.limit or budget.passes * -(-len(segment.train) // budget.batch)))
         shown = learner, lease, segment.train, segment.task, budget.passes, budget.batch, rng, limit
         return Showing(*shown, ordered=segment.ordered, rows=type(learner).share is not Learner.share)
 
@@ -369,7 +456,7 @@ class Selection:
         if not looks.tests:
             early = step <= looks.score_first and looks.score_first > 0
             tests = [(task, task.test)] if early or not judged else []
-            found = session.look([*judged, *tests])
+            found = session.look([*judged, *tests], watched=step == 0)
             return [found[0].accuracy], [session.curve_row(task.t, step, task, found[-1])] if early else []
         so_far = session.stream.tasks[: task.t + 1]
         tests = [(t, self._drawn(t.test, trial, step, t.t)) for t in so_far]
@@ -404,7 +491,7 @@ class Selection:
         task: int | None,
         candidate: Candidate,
         showing: Showing,
-        stop: int,
+        kept: Kept,
         failed: str | None,
         began_from: int | None = None,
     ) -> None:
@@ -416,15 +503,20 @@ class Selection:
                 "began_from": began_from if task is None or began_from is not None else self.own["last"],
                 "settings": dict(candidate.settings),
                 "chosen": False,
-                "stop": stop,
+                "stop": kept.step,
                 "flops": showing.flops,
                 "seconds": showing.seconds,
                 "updates": showing.done,
-                **({} if candidate.option is None else {"option": candidate.option}),
+                **({} if candidate.option is None else {"option": candidate.option, "quality": kept.quality}),
                 **({"failed": failed} if failed else {}),
             },
             *self.rows[number + 1 :],
         ]
+
+
+def _point(course: Course) -> str:
+    """Of the grid."""
+    return json.dumps(course.candidate.settings, sort_keys=True)
 
 
 def faults_of_order(name: str, learner: Learner, stream: Stream) -> list[str]:

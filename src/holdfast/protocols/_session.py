@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -245,6 +245,8 @@ class Session:
         kept = Walked(self.learner)
         m.bytes.append(footprint(kept))
         m.numbers.append(self.learner.numbers_kept(task.t + 1))
+        for name, rows in self.learner.journal().items():
+            self.study.setdefault(name, []).extend({"task": task.t, **row} for row in rows)
         m.old_rows.append(self._retention.scan(kept))
         m.generators.append(self._generators(kept))
         m.flops.append(self._spent.flops)
@@ -279,9 +281,10 @@ class Session:
         """Accuracy on the task's validation part, for protocols that select."""
         return self.look([(task, task.val)])[0].accuracy
 
-    def look(self, parts: Sequence[tuple[Task, Part]]) -> list[Score]:
-        """Scores on parts of tasks, for protocols that select; nothing is recorded."""
-        return self._ready_scores(parts, "look")
+    def look(self, parts: Sequence[tuple[Task, Part]], *, watched: bool = True) -> list[Score]:
+        """Scores on parts of tasks, for protocols that select; nothing is recorded. `watched`: that it changes nothing;
+        of many looks at one learner the first is enough."""
+        return self._ready_scores(parts, "look", watched=watched)
 
     def score(self, after_task: int, step: int) -> None:
         """Score every task, or those that `scored` says: one more row of R, with NaN for the others."""
@@ -334,11 +337,17 @@ class Session:
         self.spend(showing.flops, showing.seconds, showing.total)
 
     def shown(
-        self, showing: Showing, lease_at_begin: bool, *, finish: bool = True, trials: tuple[int, int] = (0, 1)
+        self,
+        showing: Showing,
+        lease_at_begin: bool,
+        *,
+        finish: bool = True,
+        trials: tuple[int, int] = (0, 1),
+        saves: bool = True,
     ) -> Generator[int, None, None]:
         """A showing, or what is left of it where it was interrupted. Yields 0 and then the number of steps done.
 
-        `trials`: how many showings of this task are done, and how many there are.
+        `trials`: how many showings of this task are done, and how many there are. `saves`: also in its middle.
         """
         if self._halfway is not None:  # whatever was done on the way here was done before, and is overwritten
             halfway, self._halfway = self._halfway, None
@@ -354,7 +363,7 @@ class Session:
                         steps = trials[0] * showing.total + done, trials[1] * showing.total
                         self.watch(Progress(showing.lease.task, len(self.stream), *steps))
                     yield done
-                    if done and self.keep is not None and self._due(self.keep.every, showing):
+                    if done and saves and self.keep is not None and self._due(self.keep.every, showing):
                         showing.check()
                         self.save(showing)
         finally:
@@ -421,11 +430,11 @@ class Session:
         self._spent = _Spent(**saved["spent"])
         set_dice(saved["dice"])
 
-    def _ready_scores(self, parts: Sequence[tuple[Task, Part]], purpose: str) -> list[Score]:
+    def _ready_scores(self, parts: Sequence[tuple[Task, Part]], purpose: str, *, watched: bool = True) -> list[Score]:
         """The scores of parts of tasks, after the learner was told; what it does then counts as training."""
         self._make_ready()
         clock = Clock()
-        with clock, self._unchanged():
+        with clock, self._unchanged() if watched else nullcontext():
             found = self._scores(parts, purpose)
         self.measured.eval_seconds += clock.seconds
         return found

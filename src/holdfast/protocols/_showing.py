@@ -118,7 +118,7 @@ class Showing:
         for this in range(max(self.done - 1, 0) // per_pass, -(-total // per_pass)):
             self._dice = self.rng.get_state()
             clock.start(self.done not in untimed)
-            rows = self.rows or self.detector is not None
+            rows = self.rows or self.learner.by_rows or self.detector is not None
             cut = batches(self.part, self.batch, self.rng, self.task, only, ordered=self.ordered, rows=rows)
             for each in islice(cut, self.done - this * per_pass, total - this * per_pass):
                 self._losses.append(loss := self._observe(each))

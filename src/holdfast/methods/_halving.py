@@ -1,0 +1,60 @@
+"""Which paths of MNTDP are worth learning to the end: a cheap search that is ours, not paper 000's.
+
+All paths learn for a quarter of the steps, those that may still win for half of them, and what is left to the end.
+Short training favours reuse: a path with many new modules is behind at first and may win. So what is dropped must be
+behind by a margin, wider the more a path has to learn and the fewer rows it is judged by; and a path is taken for at
+least as good as a ridge classifier on the features that it reuses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+RUNGS = (0.25, 0.5, 1.0)  # of a task's steps
+MARGINS = {0.25: 0.08, 0.5: 0.03}  # of accuracy, at each rung but the last
+ALIKE = 0.05  # paths whose shares of new weights differ by less are alike: only the best of them goes on
+PROBE_ROWS = 1000
+RIDGE = 1.0  # times the number of rows, on standardised features
+
+
+class Racer(NamedTuple):
+    """A path that is being learned."""
+
+    name: str
+    worth: float  # its best accuracy on the validation rows so far
+    probe: float  # that of a ridge classifier on what it reuses
+    learns: float  # the share of its weights that are new
+
+
+def survivors(racing: Sequence[Racer], best: float, margin: float, rows: int) -> list[str]:
+    """Those that may still be the best: max(q, probe) ≥ best − m (1 + share of new weights) − 1/(2√rows).
+
+    `best`: of all paths, those that have nothing to learn included. Of paths that are alike the better one goes on.
+
+    >>> racing = [Racer("new", 0.45, 0.2, 1.0), Racer("nearly", 0.44, 0.2, 0.99), Racer("head", 0.45, 0.4, 0.01)]
+    >>> survivors(racing, best=0.6, margin=0.1, rows=2500)  # 0.6 − 0.2 − 0.01, and 0.6 − 0.101 − 0.01
+    ['new']
+    """
+    noise = 0.5 / math.sqrt(rows)
+    able = [r for r in racing if max(r.worth, r.probe) >= best - margin * (1 + r.learns) - noise]
+    left: list[Racer] = []
+    for racer in sorted(able, key=lambda r: -r.worth):
+        if all(abs(racer.learns - other.learns) >= ALIKE for other in left):
+            left.append(racer)
+    return [r.name for r in racing if r in left]
+
+
+def ridge_accuracy(x: Tensor, y: Tensor, val_x: Tensor, val_y: Tensor) -> float:
+    """Of W = argmin ‖X W − Y‖² + λ‖W‖², with X standardised and Y one-hot, on other rows. x: (n, F), y: (n,)."""
+    mean, deviation = x.mean(0), x.std(0).clamp(min=1e-6)
+    x, val_x = ((each - mean) / deviation for each in (x, val_x))
+    targets = F.one_hot(y, int(max(y.max(), val_y.max())) + 1).to(x.dtype)
+    kernel = x @ x.T + RIDGE * len(x) * torch.eye(len(x), dtype=x.dtype, device=x.device)  # (n, n): n < F
+    weights = torch.linalg.solve(kernel, targets - targets.mean(0))
+    return ((val_x @ x.T @ weights + targets.mean(0)).argmax(1) == val_y).double().mean().item()

@@ -1,0 +1,283 @@
+"""MNTDP: paths through a library of modules, how they are searched, and what they cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import holdfast as hf
+from holdfast.audit import Lease
+from holdfast.engine import SGD, Net
+from holdfast.methods._halving import Racer, ridge_accuracy, survivors
+from holdfast.methods._library import knn_accuracy
+from holdfast.methods.mntdp import MNTDP
+from holdfast.seeds import generator, seeded
+from holdfast.sweeps import Cell
+from holdfast.types import Lesson, Part, StreamInfo
+
+QUICK = {"lr": (0.01,), "decay": (0.0,), "epochs": 2, "batch": 20, "patience": None}
+KINDS = ("minus", "plus", "in", "out", "pl", "long")
+
+
+def protocol(**changes):
+    return hf.protocol("crossval", **{**QUICK, **changes})
+
+
+def digits(**changes):
+    return hf.stream("split", **{"tasks": 3, "examples": 60, "val": 0.3, "scenario": "task", **changes})
+
+
+class Naive(MNTDP):
+    """One path after the other."""
+
+    abreast = False
+
+
+class Forced(MNTDP):
+    """Has no choice: so many modules are reused of the path of the task before."""
+
+    forced = 0
+
+    def options(self, train):
+        return [each for each in super().options(train) if self._depth(each) in (self.forced, 0)][:1]
+
+    def _depth(self, option):
+        name = option if isinstance(option, str) else option.option
+        return sum(maker != str(self.task) for maker in name.split())
+
+
+def paths(record):
+    return [row["path"] for row in record.study["paths"]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_that_was_learned_ever_changes_on_any_stream(kind):
+    tasks = {"tasks": 6} if kind == "long" else {}
+    stream = hf.stream("ctrl", kind=kind, data="synth", rows=0.01, test=4, **tasks)
+    record = hf.run("mntdp", stream, net=hf.net("mlp", hidden=(8, 8)), protocol=protocol(epochs=1))
+    for t, found in enumerate(record.predictions):
+        assert (found[t:] == found[t]).all()  # of each row, whatever was learned since
+    assert len(paths(record)) == len(stream) and record.bwt == 0.0
+
+
+def test_what_is_reused_is_a_fixed_function_batch_statistics_included():
+    """Logits of the first task, bit for bit, while a later one learns on top of its modules and after."""
+    kept = {}
+
+    class Watched(Forced):
+        forced = 2
+
+        def observe(self, batch):
+            loss = super().observe(batch)
+            if batch.task and "logits" in kept:
+                assert torch.equal(self.predict(kept["x"], 0), kept["logits"])
+                kept["steps"] = kept.get("steps", 0) + 1
+            return loss
+
+        def finish(self, train):
+            super().finish(train)
+            if train.task == 0:
+                kept["x"] = train.x
+                kept["logits"] = self.predict(kept["x"], 0)
+
+    net = hf.net("ctrl_resnet", width=4, modules=3)
+    record = hf.run(Watched(), digits(tasks=2), net=net, protocol=protocol())
+    assert paths(record) == [[0, 0, 0], [0, 0, 1]] and kept["steps"] == 6
+
+
+def test_a_path_that_is_reused_adds_no_number_and_only_its_name_in_bytes():
+    class Reuses(Forced):
+        forced = 3
+
+    record = hf.run(Reuses(), digits(), net=hf.net("mlp", hidden=(8, 8)), protocol=protocol(optimiser="sgd"))
+    assert paths(record) == [[0, 0, 0]] * 3
+    assert len(set(record.resources["numbers"])) == 1
+    assert record.resources["bytes"][-1] - record.resources["bytes"][0] < 200
+
+
+@pytest.mark.parametrize(
+    ("depth", "tasks", "net", "shape", "printed"),
+    [
+        (0, 10, hf.net("mlp", hidden=(1000, 1000)), (1, 28, 28), 71.8),  # Table 11: MNTDP-D, all modules new
+        (0, 6, hf.net("ctrl_resnet"), (3, 32, 32), 14.6),  # Table 13, as independent
+        (2, 10, hf.net("mlp", hidden=(1000, 1000)), (1, 28, 28), 7.5),  # as new-head freeze
+        (6, 6, hf.net("ctrl_resnet"), (3, 32, 32), 2.5),
+    ],
+)
+def test_mem_of_forced_paths_is_what_paper_000_prints(depth, tasks, net, shape, printed):
+    x, y = torch.zeros(10, *shape), torch.arange(10)
+    blank = hf.stream("permuted", tasks=tasks, scenario="task", data=(x, y, x, y))
+
+    class Of(MNTDP):
+        def begin(self, train, plan):
+            if train.task:
+                self.close()
+                self.path = [0] * depth + [train.task] * (self.layers - depth)
+            super().begin(train, plan)
+
+    cell = Cell(Of(), blank, net, hf.protocol("epochs"), seed=0)
+    assert round(4 * cell.numbers()[-1] / 1e6, 1) == printed
+
+
+@pytest.mark.parametrize(
+    "net",
+    [hf.net("mlp", hidden=(12, 12), dropout=0.3), hf.net("ctrl_resnet", width=4, modules=3)],
+    ids=["mlp", "resnet"],
+)
+def test_paths_tried_side_by_side_are_what_they_are_alone(net):
+    """Bit for bit, random numbers of dropout and two learning rates included; and cheaper."""
+    words = {"lr": (0.01, 0.001), "patience": 2}
+    ours, naive = (
+        hf.run(method, digits(tasks=2), net=net, protocol=protocol(**words)) for method in (MNTDP(), Naive())
+    )
+    assert paths(ours) == paths(naive) and np.array_equal(ours.R, naive.R)
+    assert all(np.array_equal(a, b) for a, b in zip(ours.predictions, naive.predictions, strict=True))
+    spent = [{k: v for k, v in row.items() if k not in ("seconds", "flops")} for row in ours.study["trials"]]
+    alone = [{k: v for k, v in row.items() if k not in ("seconds", "flops")} for row in naive.study["trials"]]
+    assert spent == alone
+    assert ours.metrics["flops"] < naive.metrics["flops"]
+
+
+def searched(record):
+    """FLOPs of the searched tasks ÷ those of a network of its own for each."""
+    own = [
+        row["flops"]
+        for row in record.study["trials"]
+        if row["task"] and set(row["option"].split()) == {str(row["task"])}
+    ]
+    total = sum(record.resources["flops"][1:]) + sum(
+        row["flops"] for row in record.study["trials"] if row["task"] and not row["chosen"]
+    )
+    return total / sum(own)
+
+
+def test_the_whole_search_costs_less_than_three_networks():
+    stream = hf.stream("ctrl", kind="minus", data="synth", rows=0.015, test=1, tasks=6)
+    short = type(stream)(**{**vars(stream), "tasks": stream.tasks[:2]})
+    record = hf.run("mntdp", short, net=hf.net("ctrl_resnet", width=8), protocol=protocol(epochs=8, score="ends"))
+    assert searched(record) < 3.0
+
+
+def test_the_cheap_search_drops_what_is_behind_and_learns_the_rest_as_the_whole_search_does():
+    """Where both take the same path, its weights are the same, bit for bit."""
+    same = 0
+    for seed in range(10, 13):
+        stream, net = digits(examples=100, seed=seed), hf.net("mlp", hidden=(12, 12))
+        whole, cheap = (
+            hf.run(hf.method("mntdp", search=search), stream, net=net, protocol=protocol(epochs=8), seed=seed)
+            for search in ("all", "halving")
+        )
+        spent = [sum(row["updates"] for row in record.study["trials"]) for record in (cheap, whole)]
+        assert spent[0] < spent[1]
+        for t in (1, 2):
+            steps = [row["updates"] for row in cheap.study["trials"] if row["task"] == t]
+            assert set(steps) <= {1, 10, 20, 40} and max(steps) == 40
+        if paths(whole) == paths(cheap):
+            same += 1
+            assert np.array_equal(whole.R, cheap.R)
+    assert same >= 2
+
+
+def test_what_goes_on_is_what_may_still_win():
+    racing = [
+        Racer("new", 0.40, 0.10, 1.00),
+        Racer("nearly new", 0.41, 0.10, 0.97),  # alike, and better
+        Racer("half", 0.40, 0.10, 0.50),
+        Racer("probed", 0.40, 0.55, 0.40),
+        Racer("head", 0.46, 0.40, 0.00),
+    ]
+    # rows=2500: noise 0.01. Best 0.6: new may be 0.21 behind, nearly new 0.207, half 0.16, head 0.11
+    assert survivors(racing, best=0.6, margin=0.1, rows=2500) == ["nearly new", "probed"]
+    assert survivors(racing, best=0.6, margin=0.1, rows=25) == ["nearly new", "half", "probed", "head"]
+
+
+def test_the_probe_is_a_ridge_classifier():
+    from sklearn.linear_model import RidgeClassifier
+    from sklearn.preprocessing import StandardScaler
+
+    rng = torch.Generator().manual_seed(0)
+    y, val_y = torch.arange(40) % 2, torch.arange(30) % 2
+    x, val = (torch.randn(len(c), 60, generator=rng, dtype=torch.float64) + 0.2 * c[:, None] for c in (y, val_y))
+    scaler = StandardScaler().fit(x)
+    scale = (39 / 40) ** 0.5  # ours divides by the unbiased deviation
+    oracle = RidgeClassifier(40.0).fit(scaler.transform(x) * scale, y).score(scaler.transform(val) * scale, val_y)
+    assert ridge_accuracy(x, y, val, val_y) == pytest.approx(oracle) and oracle > 0.6
+
+
+def test_neighbours_vote_as_scikit_learns():
+    from sklearn.neighbors import KNeighborsClassifier
+
+    rng = torch.Generator().manual_seed(0)
+    x, val = torch.randn(60, 3, generator=rng), torch.randn(40, 3, generator=rng)
+    y, val_y = torch.randint(4, (60,), generator=rng), torch.randint(4, (40,), generator=rng)
+    for k in (1, 5, 15):
+        oracle = KNeighborsClassifier(k).fit(x, y).score(val, val_y)
+        assert knn_accuracy(x, y, val, val_y, k) == pytest.approx(oracle)
+
+
+def library_of_two(**settings):
+    """The path of task 0 keeps its inputs apart, that of task 1 makes one point of them."""
+    info = StreamInfo("hand-made", "task", (4,), 2, ((0, 1),) * 3)
+    build = lambda: hf.net("mlp", hidden=(6, 5)).build(info)  # noqa: E731
+    with seeded(0):
+        module = build()
+    learner = hf.method("mntdp", **settings)
+    learner.start(Net(module, build), SGD(0.1), info, generator(0))
+    learner.open(1)
+    with torch.no_grad():
+        learner.fresh.theta.zero_()
+    learner.close()
+    rng = torch.Generator().manual_seed(0)
+    y = torch.arange(80) % 2
+    x = torch.randn(80, 4, generator=rng) * 0.3 + torch.where(y == 0, -1.0, 1.0)[:, None]
+    part = Part(x, torch.arange(80), y)
+    return learner, Lease(2, part.take(torch.arange(50)), part.take(torch.arange(50, 80)))
+
+
+def names(options):
+    return [each if isinstance(each, str) else each.option for each in options]
+
+
+def test_the_nearest_path_is_the_one_whose_features_tell_the_classes_apart():
+    learner, lease = library_of_two()
+    options = learner.options(lease)
+    assert learner.scores[0] == 1.0 and learner.scores[1] < 0.8
+    assert names(options) == ["0 0 0", "0 0 2", "0 2 2", "2 2 2"]
+    assert options[0].steps == 1  # nothing to learn
+    learner, lease = library_of_two(ties="new")
+    assert names(learner.options(lease)) == ["2 2 2", "0 2 2", "0 0 2", "0 0 0"]
+
+
+def test_all_past_paths_may_be_candidates_and_one_at_random():
+    learner, lease = library_of_two(nearest_paths=None)
+    assert names(learner.options(lease)) == ["0 0 0", "1 1 1", "0 0 2", "1 1 2", "0 2 2", "1 2 2", "2 2 2"]
+    taken = set()
+    for seed in range(6):
+        learner, lease = library_of_two(prior="random")
+        learner.rng.manual_seed(seed)
+        taken.add(names(learner.options(lease))[0])
+        assert learner.scores == []
+    assert taken == {"0 0 0", "1 1 1"}
+
+
+def test_without_a_choice_every_task_has_a_network_of_its_own():
+    learner, lease = library_of_two()
+    learner.begin(lease, Lesson(1, 1, 1))
+    assert learner.path == [2, 2, 2]
+
+
+def test_the_record_says_which_path_each_task_has_and_how_near_the_others_were():
+    record = hf.run("mntdp", digits(), net=hf.net("mlp", hidden=(8, 8)), protocol=protocol())
+    rows = record.study["paths"]
+    assert [row["task"] for row in rows] == [0, 1, 2]
+    for t, row in enumerate(rows):
+        assert row["new"] == [layer for layer, maker in enumerate(row["path"]) if maker == t]
+        assert len(row["knn"]) == t
+        assert record.settings["option"]["value"][t] == " ".join(map(str, row["path"]))
+    assert record.settings["option"]["chosen_by"] == "val:task"
+
+
+def test_a_network_that_cannot_be_cut_is_refused():
+    with pytest.raises(hf.BadInput, match="one module"):
+        hf.run("mntdp", digits(), net=hf.net("mlp", hidden=()), protocol=protocol())
