@@ -187,9 +187,9 @@ def test_what_goes_on_is_what_may_still_win():
         Racer("probed", 0.40, 0.55, 0.40),
         Racer("head", 0.46, 0.40, 0.00),
     ]
-    # rows=2500: noise 0.01. Best 0.6: new may be 0.21 behind, nearly new 0.207, half 0.16, head 0.11
+    # rows=2500: noise 0.005. Best 0.6: new may be 0.205 behind, nearly new 0.202, half 0.155, head 0.105
     assert survivors(racing, best=0.6, margin=0.1, rows=2500) == ["nearly new", "probed"]
-    assert survivors(racing, best=0.6, margin=0.1, rows=25) == ["nearly new", "half", "probed", "head"]
+    assert survivors(racing, best=0.6, margin=0.1, rows=16) == ["nearly new", "half", "probed", "head"]
 
 
 def test_the_probe_is_a_ridge_classifier():

@@ -33,15 +33,15 @@ class Racer(NamedTuple):
 
 
 def survivors(racing: Sequence[Racer], best: float, margin: float, rows: int) -> list[str]:
-    """Those that may still be the best: max(q, probe) ≥ best − m (1 + share of new weights) − 1/(2√rows).
+    """Those that may still be the best: max(q, probe) ≥ best − m (1 + share of new weights) − 1/(4√rows).
 
     `best`: of all paths, those that have nothing to learn included. Of paths that are alike the better one goes on.
 
     >>> racing = [Racer("new", 0.45, 0.2, 1.0), Racer("nearly", 0.44, 0.2, 0.99), Racer("head", 0.45, 0.4, 0.01)]
-    >>> survivors(racing, best=0.6, margin=0.1, rows=2500)  # 0.6 − 0.2 − 0.01, and 0.6 − 0.101 − 0.01
+    >>> survivors(racing, best=0.6, margin=0.1, rows=2500)  # 0.6 − 0.2 − 0.005, and 0.6 − 0.101 − 0.005
     ['new']
     """
-    noise = 0.5 / math.sqrt(rows)
+    noise = 0.25 / math.sqrt(rows)
     able = [r for r in racing if max(r.worth, r.probe) >= best - margin * (1 + r.learns) - noise]
     left: list[Racer] = []
     for racer in sorted(able, key=lambda r: -r.worth):
