@@ -9,7 +9,7 @@ import torch
 
 import holdfast as hf
 from holdfast.engine import SGD, Net
-from holdfast.methods.mntdp_s import Gamma, reinforce
+from holdfast.methods._gamma import Gamma, reinforce
 from holdfast.seeds import generator, seeded
 from holdfast.types import Batch, StreamInfo
 

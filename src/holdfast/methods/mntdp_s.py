@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from holdfast.audit.lease import Lease
 from holdfast.engine import Adam, Net, Optimiser, cross_entropy, restrict
+from holdfast.methods._gamma import Gamma, halves, reinforce
 from holdfast.methods._library import Modular, Path, tail_name
 from holdfast.settings import Count, NonNegative, Positive
 from holdfast.types import Batch, Lesson, StreamInfo
@@ -129,39 +130,6 @@ class MNTDPS(Modular):
     def close(self) -> None:
         super().close()
         self.old, self.half, self.left = [], torch.zeros(0, dtype=torch.bool), 0
-
-
-class Gamma(nn.Module):
-    """log Γ of the L + 1 paths that branch off one to the right, a product of choices: old or new, layer by layer."""
-
-    def __init__(self, layers: int) -> None:
-        super().__init__()
-        self.logits = nn.Parameter(torch.zeros(layers, 2))
-
-    def forward(self) -> Tensor:
-        old, new = self.logits.log_softmax(1).unbind(1)
-        stays = F.pad(old.cumsum(0), (1, 0))  # log Π_{l<d} γ_l(old)
-        return stays + F.pad(new, (0, 1))
-
-
-def reinforce(logp: Tensor, drawn: Tensor, reward: Tensor) -> Tensor:
-    """The loss whose gradient is −mean_i (r_i − r̄) ∇ log Γ(π_i)."""
-    return -((reward - reward.mean()) * logp[drawn]).mean()
-
-
-def halves(y: Tensor, rng: torch.Generator) -> Tensor:
-    """(n,) bool: half of the rows of each class, drawn at random.
-
-    >>> y = torch.tensor([0, 1, 0, 1, 0, 0])
-    >>> mine = halves(y, torch.Generator().manual_seed(0))
-    >>> [int(mine[y == c].sum()) for c in (0, 1)]
-    [2, 1]
-    """
-    order = torch.randperm(len(y), generator=rng)
-    by_class = order[y[order].argsort(stable=True)]
-    mine = torch.zeros(len(y), dtype=torch.bool)
-    mine[by_class[1::2]] = True
-    return mine
 
 
 def _joined(a: Tensor, b: Tensor) -> Tensor:
