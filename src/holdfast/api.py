@@ -15,7 +15,7 @@ from holdfast.methods import Learner, methods
 from holdfast.nets import NetSpec, nets
 from holdfast.protocols import Protocol, Watch, name_of, protocols
 from holdfast.settings import Shelf, Threads, changed, expected, fits
-from holdfast.streams import StreamSpec, streams
+from holdfast.streams import StreamSpec, last_alone, streams
 from holdfast.sweeps import (
     Cell,
     Choice,
@@ -153,7 +153,7 @@ def compare(
         raise BadInput(f"stream_seed must be a whole number >= 0, not {stream_seed!r}")
     shown = [cut for one in which for cut in _in_scenarios(as_stream(one), scenario)]
     shown = shown if stream_seed is None else [cut.fixed(stream_seed) for cut in shown]
-    shown = [each for cut in shown for each in ([cut, cut.last_alone()] if alone else [cut])]
+    shown = [each for cut in shown for each in ([cut, last_alone(cut)] if alone else [cut])]
     built, way = as_net(net), as_protocol(protocol)
     cells = [Cell(m, s, built, way, seed, device, threads=threads) for s in shown for m in chosen for seed in numbers]
     if not cells:

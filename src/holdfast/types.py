@@ -12,8 +12,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from holdfast.errors import BadInput
-
 Scenario = Literal["class", "domain", "task"]
 Transform = Callable[[Tensor], Tensor]  # (n, *stored shape) pixels -> (n, *shape) pixels, each row by itself
 
@@ -356,13 +354,6 @@ class Stream:
         info = replace(self.info, task_classes=(self.info.task_classes[t],))
         settings, reseed = {**self.settings, "only": t}, partial(_reseed_only, self.reseed, t)
         return replace(self, info=info, tasks=(replace(self.tasks[t], t=0),), settings=settings, reseed=reseed)
-
-    def last_alone(self) -> Stream:
-        """Its last task alone: what T(S) is measured against."""
-        if len(self) < 2 or self.mixtures:
-            why = "its tasks are shown mixed" if self.mixtures else "it has one task"
-            raise BadInput(f"the last task of stream {self.name!r} cannot be shown alone beside it: {why}")
-        return self.only(-1)
 
     def fixed(self, seed: int) -> Stream:
         """The stream cut with this seed, whatever the seed of the run that asks for it."""

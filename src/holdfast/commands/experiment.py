@@ -14,7 +14,7 @@ from holdfast.methods import Learner, methods
 from holdfast.nets import nets
 from holdfast.protocols import Passing, Protocol, name_of, protocols
 from holdfast.settings import Count, Shelf, Threads, Whole, faults_in, fit, hints, make
-from holdfast.streams import BESIDES, StreamSpec, as_datasets, streams
+from holdfast.streams import BESIDES, StreamSpec, as_datasets, last_alone, streams
 from holdfast.sweeps import Cell, NetLike, own
 from holdfast.sweeps.cell import pick_device
 from holdfast.types import Stream
@@ -217,7 +217,7 @@ def _streams(asked: Asked, given: Given, seed: int, faults: list[str]) -> list[S
                 cut = cut.fixed(fit(Whole, values["seed"])) if "seed" in values else cut
                 found.append(cut if asked.first is None else cut.first(asked.first))
                 if asked.alone:
-                    found.append(cut.last_alone())
+                    found.append(last_alone(cut))
     return found
 
 
