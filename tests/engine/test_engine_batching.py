@@ -82,16 +82,18 @@ def test_a_batch_may_be_changed_without_changing_the_data():
 # Scoring
 
 
-@pytest.mark.parametrize("chunk", [1000, 13, 1])
+@pytest.mark.parametrize("chunk", [1000, 12, 1, None])
 @pytest.mark.parametrize("masked", [False, True])
 def test_score_equals_the_direct_computation(masked, chunk, monkeypatch):
-    monkeypatch.setattr(sys.modules["holdfast.engine.evaluate"], "CHUNK_ROWS", chunk)
+    monkeypatch.setattr(sys.modules["holdfast.engine.evaluate"], "CHUNK_ROWS", 13)
     part = part_of(40)
     torch.manual_seed(0)
     net = nn.Linear(4, 7)
     allowed = torch.tensor([1, 0, 1, 1, 0, 1, 1]).bool() if masked else None
     part = part.take(((part.y != 1) & (part.y != 4)).nonzero().flatten()) if masked else part
-    got = score(lambda x, task: 3 * net(x), part, None, allowed)
+    sizes = []
+    got = score(lambda x, task: sizes.append(len(x)) or 3 * net(x), part, None, allowed, chunk)
+    assert max(sizes) == min(chunk or 13, len(part)) and sum(sizes) == len(part)
     spread = entropy(lambda x, task: 3 * net(x), part, None, allowed, rows=len(part))
     logits = 3 * net(part.x()).detach().double().numpy()
     if masked:

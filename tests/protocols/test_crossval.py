@@ -334,3 +334,12 @@ def test_a_learner_without_any_option_is_told(stream):
 
     with pytest.raises(hf.RunFailed, match=r"Nothing\.options gave nothing to try for task 0"):
         hf.run(Nothing(), stream, protocol=small())
+
+
+@pytest.mark.parametrize(("most", "seen"), [(3, [3, 3]), (5, [4, 4]), (None, [4, 4])])
+def test_a_task_has_at_most_so_many_steps(most, seen):
+    """Two passes of two batches, and rungs are shares of what there is."""
+    stream = hf.stream("split", tasks=2, examples=80, val=0.2, test_examples=20)
+    protocol = small(lr=(0.1,), decay=(0.0,), epochs=2, batch=64, patience=None, steps=most)
+    record = hf.run("finetune", stream, protocol=protocol)
+    assert [row["updates"] for row in record.study["trials"]] == seen

@@ -91,6 +91,15 @@ def test_tasks_are_those_of_table_4(kind):
     assert stream.settings["data"] == ",".join(dict.fromkeys(ctrl.SYNTH[name].name for name in data))
 
 
+@pytest.mark.parametrize("kind", PRINTED)
+def test_fewer_tasks_leave_out_some_between_the_first_and_the_last(kind):
+    whole, fewer = small(kind), small(kind, tasks=3)
+    check_stream(fewer)
+    assert [task.name for task in fewer.tasks] == [whole.tasks[t].name for t in (0, 1, -1)]
+    assert [len(task.train) for task in fewer.tasks] == [len(whole.tasks[t].train) for t in (0, 1, -1)]
+    assert len(small(kind, tasks=2)) == 2
+
+
 @pytest.mark.parametrize("kind", ["minus", "plus", "in", "out"])
 def test_first_and_last_task_have_the_same_classes_in_the_same_order(kind):
     stream = small(kind)
@@ -290,8 +299,9 @@ def test_absent_data_sets_are_named_with_what_would_do(monkeypatch, tmp_path, ca
     [
         ({"data": "digits"}, "data must be paper or synth, not 'digits'"),
         ({"data": (torch.zeros(4, 2), [0, 1, 0, 1])}, "data must be paper or synth, not a tuple"),
-        ({"tasks": 4}, "kind 'minus' of stream 'ctrl' has 6 tasks, not 4"),
-        ({"kind": "long", "tasks": 101}, "at most 100 tasks, not 101"),
+        ({"tasks": 7}, "kind 'minus' of stream 'ctrl' has 2 to 6 tasks, not 7"),
+        ({"kind": "pl", "tasks": 1}, "kind 'pl' of stream 'ctrl' has 2 to 5 tasks, not 1"),
+        ({"kind": "long", "tasks": 101}, "has 1 to 100 tasks, not 101"),
         ({"examples": 5}, "set rows or test in place of examples"),
         ({"val": 0.1}, "set rows or test in place of val"),
         ({"instance": 3}, "instance is for kind 'long'"),

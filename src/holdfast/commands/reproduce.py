@@ -92,7 +92,7 @@ def reproduce_one(
     with alone(home):
         if output.fresh:
             folder.clear(home)
-        choices = _choices(tuned, size.jobs, home, output.quiet)
+        choices = _choices(tuned, size.jobs, home, output.quiet, [Path(source) / TRIALS for source in sources])
         chosen = [entry.chosen(choices) for entry in asked]
         entries = [entry for entry in chosen if entry is not None]
         numbers = range(size.seeds or recipe.seeds[size.scale])
@@ -168,7 +168,9 @@ def _given(scale: str, seeds: str | None, jobs: str | None) -> dict[str, str]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _choices(tuned: Mapping[papers.Entry, list[Cell]], jobs: int | None, home: Path, quiet: bool) -> dict[Key, Choice]:
+def _choices(
+    tuned: Mapping[papers.Entry, list[Cell]], jobs: int | None, home: Path, quiet: bool, sources: Sequence[Path]
+) -> dict[Key, Choice]:
     """What the grids of these entries choose, from their trials, which are kept in a folder of their own."""
     if not tuned:
         return {}
@@ -177,7 +179,8 @@ def _choices(tuned: Mapping[papers.Entry, list[Cell]], jobs: int | None, home: P
     if not quiet:
         tell(f"choosing settings on validation data: {sum(map(len, tuned.values()))} trials")
     cells = {cell.name: cell for mine in tuned.values() for cell in mine}
-    comparison = _ran(list(cells.values()), jobs, home / TRIALS, quiet)
+    there = [source for source in sources if source.is_dir()]
+    comparison = _ran(list(cells.values()), jobs, home / TRIALS, quiet, there)
     choices: dict[Key, Choice] = {}
     for entry, mine in tuned.items():
         try:

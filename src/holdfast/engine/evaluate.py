@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from holdfast.engine.gradients import restrict
+from holdfast.engine.theta import CHUNK_ROWS
 from holdfast.types import Part, as_float, gathered, shared_scale
 
-CHUNK_ROWS = 1000
 FEW_CLASSES = 16  # that fill no vector of the processor's: measured at 2, 10, 20 and more
 BINS = 15  # of confidence, for the calibration error
 TABLE_BYTES = 512 * 2**20  # shuffled rows are kept up to this size, made anew for every scoring beyond it
@@ -96,15 +96,17 @@ class Shuffled:
 
 
 @torch.inference_mode()
-def score(predict: Predict, part: Part, task: int | None, allowed: Tensor | None) -> Score:
-    """How a learner does on a part. task: given to `predict`."""
-    return _answers(predict, part.x, part.y, task, allowed).score(part.y)
+def score(
+    predict: Predict, part: Part, task: int | None, allowed: Tensor | None, chunk: int | None = None
+) -> Score:
+    """How a learner does on a part. task: given to `predict`; chunk: rows that it gets at once (`Net.chunk`)."""
+    return _answers(predict, part.x, part.y, task, allowed, chunk).score(part.y)
 
 
 @torch.inference_mode()
-def score_together(predict: Predict, rows: Shuffled) -> list[Score]:
+def score_together(predict: Predict, rows: Shuffled, chunk: int | None = None) -> list[Score]:
     """How it does on each of several parts, where the task is hidden: every chunk has rows of all of them."""
-    answers = _answers(predict, rows.x, rows.y, None, None)
+    answers = _answers(predict, rows.x, rows.y, None, None, chunk)
     return [answers.of(place).score(part.y) for place, part in zip(rows.places, rows.parts, strict=True)]
 
 
@@ -112,7 +114,7 @@ def score_together(predict: Predict, rows: Shuffled) -> list[Score]:
 def entropy(predict: Predict, part: Part, task: int | None, allowed: Tensor | None, rows: int) -> float:
     """Mean entropy in nats of the predicted distribution on the first `rows` of a part."""
     n = min(rows, len(part))
-    found = [entropy_of(pooled(restrict(predict(part.x(chunk), task), allowed))) for chunk in _chunks(n)]
+    found = [entropy_of(pooled(restrict(predict(part.x(rows), task), allowed))) for rows in _chunks(n)]
     return torch.cat(found).sum().item() / n
 
 
@@ -150,9 +152,14 @@ def calibration_error(confidence: Tensor, right: Tensor) -> float:
 
 
 def _answers(
-    predict: Predict, x: Callable[[slice], Tensor], y: Tensor, task: int | None, allowed: Tensor | None
+    predict: Predict,
+    x: Callable[[slice], Tensor],
+    y: Tensor,
+    task: int | None,
+    allowed: Tensor | None,
+    chunk: int | None,
 ) -> Answers:
-    found = [_answered(restrict(predict(x(chunk), task), allowed), y[chunk]) for chunk in _chunks(len(y))]
+    found = [_answered(restrict(predict(x(rows), task), allowed), y[rows]) for rows in _chunks(len(y), chunk)]
     *columns, information = zip(*found, strict=True)
     predicted, confidence, loss, entropies = (torch.cat(column) for column in columns)
     sampled = [each for each in information if each is not None]
@@ -175,5 +182,6 @@ def _log_softmax(logits: Tensor) -> Tensor:
     return logits.movedim(-1, 0).log_softmax(0).movedim(0, -1)
 
 
-def _chunks(n: int) -> Iterator[slice]:
-    return (slice(start, min(start + CHUNK_ROWS, n)) for start in range(0, n, CHUNK_ROWS))
+def _chunks(n: int, size: int | None = None) -> Iterator[slice]:
+    size = size or CHUNK_ROWS
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))

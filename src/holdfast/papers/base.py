@@ -108,19 +108,21 @@ class Series:
     x: list[float | None] = field(default_factory=list)  # its own, where a figure's series do not share theirs
     told: list[str] = field(default_factory=list)  # what is said of each number where one points
     optimal: list[bool] = field(default_factory=list)  # of `scatter`: on the Pareto front of all series
+    outline: bool = False  # of `bars` and `radar`: what others are compared with, drawn as such
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure to draw. `bars`, `lines` and `matrix` have series over x, `scatter` and `roc` over x of their own; the
-    others have panels.
+    """A figure to draw. `bars`, `lines`, `radar` and `matrix` have series over x, `scatter` and `roc` over x of their
+    own; the others have panels.
 
-    `matrix`: a row per series, numbers from 0 to 1. `scatter`: accuracy against the seconds of training, a point per
-    setting. `roc`: at each θ, found in x, true positives over false ones. `course`: accuracy over time, a panel per
-    experiment. `waterfall`: the same in space, an experiment behind the other. `tuning`: accuracy over α.
+    `radar`: a polygon per series over the axes x, from 0 to 1. `matrix`: a row per series, numbers from 0 to 1.
+    `scatter`: accuracy against the seconds of training, a point per setting. `roc`: at each θ, found in x, true
+    positives over false ones. `course`: accuracy over time, a panel per experiment. `waterfall`: the same in space, an
+    experiment behind the other. `tuning`: accuracy over α.
     """
 
-    kind: Literal["bars", "lines", "matrix", "scatter", "roc", "course", "waterfall", "tuning"]
+    kind: Literal["bars", "lines", "radar", "matrix", "scatter", "roc", "course", "waterfall", "tuning"]
     title: str
     x: list[Any]
     axis: str
@@ -128,6 +130,8 @@ class Figure:
     panels: list[hf.panels.Panel] = field(default_factory=list)
     quantity: str = "accuracy"  # of `bars` and `lines`
     logarithmic: bool = False
+    note: str = ""  # how to read it
+    small: bool = False  # of `radar`: one of many
 
 
 def series(name: str, records: Sequence[hf.Record], numbers: Callable[[hf.Record], Sequence[float | None]]) -> Series:

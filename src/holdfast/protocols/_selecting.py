@@ -108,6 +108,7 @@ class Budget:
     batch: int
     passes: int
     limit: int | None = None  # steps, in place of whole passes
+    most: int | None = None  # steps, at most
 
 
 class Selection:
@@ -441,10 +442,11 @@ class Selection:
         segment, learner = session.stream.segments[task.t], session.learner
         lease = Lease(task.t, segment.train, segment.val)
         rng = generator(session.seed, "batches", task=task.t)
-        if limit is None:
+        if limit is None and budget.most is None:
             limit = budget.limit
-        elif isinstance(limit, float):
-            limit = math.ceil(limit * (budget.limit or budget.passes * -(-len(segment.train) // budget.batch)))
+        elif not isinstance(limit, int):
+            whole = budget.limit or budget.passes * -(-len(segment.train) // budget.batch)
+            limit = math.ceil((1 if limit is None else limit) * min(whole, budget.most or whole))
         shown = learner, lease, segment.train, segment.task, budget.passes, budget.batch, rng, limit
         return Showing(*shown, ordered=segment.ordered, rows=type(learner).share is not Learner.share)
 

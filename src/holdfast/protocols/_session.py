@@ -469,12 +469,13 @@ class Session:
     def _scores(self, parts: Sequence[tuple[Task, Part]], purpose: str) -> list[Score]:
         """Where the task is hidden, the rows of all parts are mixed, so that a call of `predict` does not tell it."""
         if self.stream.info.task_given:
-            return [score(self._predict, part, *self.head(task.t)) for task, part in parts]
+            chunk = self.learner.net.chunk
+            return [score(self._predict, part, *self.head(task.t), chunk) for task, part in parts]
         rows = self._shuffled.get(purpose)
         if rows is None or [id(part) for _, part in parts] != [id(part) for part in rows.parts]:
             rows = Shuffled([part for _, part in parts], generator(self.seed, "scoring", purpose))
             self._shuffled = {"tests": self._shuffled.get("tests", rows), purpose: rows}
-        return score_together(self._predict, rows)
+        return score_together(self._predict, rows, self.learner.net.chunk)
 
     def _decoys(self, task: Task) -> list[tuple[Task, Part]]:
         """Rows of other tasks, where the task is hidden."""

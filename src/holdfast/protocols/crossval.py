@@ -41,6 +41,7 @@ class Crossval(Protocol):
     lr: tuple[Positive, ...] = (1e-2, 1e-3)  # ε: learning rates tried on each task
     decay: tuple[NonNegative, ...] = (0.0, 1e-5, 1e-4)  # ω: weight decays tried on each task
     epochs: Count = 300  # passes over each task, at most
+    steps: Count | None = None  # steps on each task, at most; none: as many as its passes have
     patience: Count | None = 300  # steps without improvement after which a trial is over; none: it has all its epochs
     reset_optimiser: bool = True  # forget the optimiser's state between tasks
     score_every: Whole = 0  # steps between looks at the validation rows; 0: one pass
@@ -62,7 +63,7 @@ class Crossval(Protocol):
 
     def show(self, job: Job) -> Session:
         looks = Looks(self.score_every or None, (0, 1, 2, 3, 4, 5, 10), score_first=self.score_first)
-        session, budget = job.session(self.descent()), Budget(self.batch, self.epochs)
+        session, budget = job.session(self.descent()), Budget(self.batch, self.epochs, most=self.steps)
         selection = Selection(session, budget, looks, reset_optimiser=self.reset_optimiser)
         grid = [{"protocol.lr": lr, "protocol.decay": decay} for lr, decay in product(self.lr, self.decay)]
         for task in selection.tasks():

@@ -43,7 +43,11 @@ INK, FAINT = "#24272b", "rgba(110,108,100,0.22)"
 COST_AXES = {"train_seconds": "training time", "flops": "training FLOPs", "bytes": "memory after the last task"}
 NAME_LENGTH = 14  # of names beside points; longer ones hide other points
 FLOOR = 0.05  # of a mean: where its band ends on a logarithmic axis
+RADII = (-0.2, 1.1)  # of a radar: its worst is no point, and its best is clear of the names
 NUMBERS_UP_TO = 10  # tasks; beyond, the cells of a heat map are too small for digits
+
+
+WORDS_IN_A_LINE = 70  # characters of the names below bars; beyond, they lean
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,9 @@ class Style:
     def faint(self, alpha: float) -> str:
         red, green, blue = (int(self.colour[i : i + 2], 16) for i in (1, 3, 5))
         return f"rgba({red},{green},{blue},{alpha})"
+
+
+OUTLINE = Style(INK, "square-open", "□")  # of what others are compared with
 
 
 def styles(arenas: Sequence[Sequence[Group]]) -> dict[str, Style]:
@@ -291,9 +298,15 @@ def _over_tasks(
 
 
 def series_styles(figures: Sequence[Mapping[str, Any]]) -> dict[str, Style]:
-    """A style per series of a reproduction's figures; the same name looks the same in all of them."""
-    names = dict.fromkeys(str(series["name"]) for figure in figures for series in figure["series"])
-    return {name: Style(PALETTE[i % len(PALETTE)], *SYMBOLS[i % len(SYMBOLS)]) for i, name in enumerate(names)}
+    """A style per series of a reproduction's figures; the same name looks the same in all of them.
+
+    What is an outline wherever it is drawn has no colour.
+    """
+    every = [series for figure in figures for series in figure["series"]]
+    names = dict.fromkeys(str(series["name"]) for series in every)
+    filled = {str(series["name"]) for series in every if not series.get("outline")}
+    chosen = {name: Style(PALETTE[i % len(PALETTE)], *SYMBOLS[i % len(SYMBOLS)]) for i, name in enumerate(names)}
+    return {name: style if name in filled else OUTLINE for name, style in chosen.items()}
 
 
 def reproduced(spec: Mapping[str, Any], styles: Mapping[str, Style]) -> go.Figure:
@@ -304,14 +317,15 @@ def reproduced(spec: Mapping[str, Any], styles: Mapping[str, Style]) -> go.Figur
         points = [Interval(*point) for point in zip(*(series[k] for k in ("mean", "low", "high")), strict=True)]
         told = {
             "name": plain(name),
-            "text": [f"{words.spread(p, 'acc')}<br>{plain(str(series['scenario']))}" for p in points],
+            "text": [f"{said}<br>{plain(str(series['scenario']))}" for said in _told(series, points)],
             "hovertemplate": "%{fullData.name}<br>%{x}: %{text}<extra></extra>",
         }
         y = [p.mean for p in points]
         points = list(map(above_zero, points)) if spec.get("logarithmic") else points
         if spec["kind"] == "bars":
             error = {"array": [p.half or 0.0 for p in points], "visible": any(p.half for p in points), "width": 2}
-            figure.add_bar(x=x, y=y, marker={"color": style.colour}, error_y=error, textposition="none", **told)
+            marker = _hollow() if series.get("outline") else {"color": style.colour}
+            figure.add_bar(x=x, y=y, marker=marker, error_y=error, textposition="none", **told)
         else:
             add_band(figure, x, points, style)
             marker = {"symbol": style.symbol, "size": 7}
@@ -322,6 +336,9 @@ def reproduced(spec: Mapping[str, Any], styles: Mapping[str, Style]) -> go.Figur
     if spec["kind"] == "bars":
         figure.update_layout(barmode="group", bargap=0.18, bargroupgap=0.08)
         figure.update_yaxes(zeroline=True, zerolinecolor=INK, zerolinewidth=1)
+        if sum(len(str(name)) for name in x) > WORDS_IN_A_LINE:
+            figure.update_xaxes(tickangle=-45, tickfont={"size": 11}, showgrid=False)
+            figure.update_layout(height=370, margin={"b": 104})
     else:
         counted = x == list(range(1, len(x) + 1))
         figure.update_xaxes(tickvals=task_ticks(len(x)) if counted else x)
@@ -332,6 +349,59 @@ def reproduced(spec: Mapping[str, Any], styles: Mapping[str, Style]) -> go.Figur
         figure.update_yaxes(**({"range": [0, 1.03]} if quantity == "accuracy" else {"rangemode": "tozero"}))
     figure.update_xaxes(title_text=plain(str(spec["axis"])))
     figure.update_yaxes(title_text=plain(quantity))
+    return figure
+
+
+def _hollow() -> dict[str, Any]:
+    return {"color": "rgba(0,0,0,0)", "line": {"color": INK, "width": 1.2}}
+
+
+def _told(series: Mapping[str, Any], points: Sequence[Interval]) -> list[str]:
+    """What a series says of its numbers, or what is said of accuracies."""
+    return [plain(str(said)) for said in series.get("told") or ()] or [words.spread(p, "acc") for p in points]
+
+
+def radar(spec: Mapping[str, Any], styles: Mapping[str, Style]) -> go.Figure:
+    """A polygon per series over the axes, from 0, a ring around the centre, to 1, the rim.
+
+    One of many is small, and filled where it is not an outline to compare with.
+    """
+    figure, axes, small = go.Figure(), [plain(str(axis)) for axis in spec["x"]], bool(spec.get("small"))
+    for series in spec["series"]:
+        style, dashed = styles[str(series["name"])], bool(series.get("outline"))
+        told = [f"{axis}: {plain(str(said))}" for axis, said in zip(axes, series["told"], strict=True)]
+        r, theta, text = ([*values, values[0]] for values in (series["mean"], axes, told))
+        colour = INK if dashed else style.colour
+        figure.add_scatterpolar(
+            r=r,
+            theta=theta,
+            text=text,
+            mode="lines+markers",
+            line={"color": colour, "width": 1.2 if dashed else 2, "dash": "dot" if dashed else "solid"},
+            marker={"symbol": style.symbol, "size": 4 if dashed else 7, "color": colour},
+            fill="toself" if small and not dashed else "none",
+            fillcolor=style.faint(0.16),
+            hoveron="points",
+            cliponaxis=False,
+            name=plain(str(series["name"])),
+            hovertemplate=f"%{{fullData.name}}<br>%{{text}}<br>{plain(str(series['scenario']))}<extra></extra>",
+        )
+    lay_out(figure, height=270 if small else 430)
+    ring = {"gridcolor": FAINT, "ticks": "", "showline": False}
+    side = 44 if small else 60
+    figure.update_layout(
+        margin={"l": side, "r": side, "t": 30, "b": 30},
+        polar={
+            "bgcolor": "rgba(0,0,0,0)",
+            "radialaxis": {**ring, "range": RADII, "tickvals": [0, 0.5, 1], "showticklabels": False},
+            "angularaxis": {
+                **ring,
+                "rotation": 90,
+                "direction": "clockwise",
+                "tickfont": {"size": 10 if small else 12},
+            },
+        },
+    )
     return figure
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from html import escape
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from holdfast.report import courses, legends, parts, plots, shades, uncertainty,
 
 ARCHIVE = "complete archive"  # what the authors' files read, where the paper's number lacks some of their runs
 COLUMNS = ("published", ARCHIVE, "measured", "authors' way", "within tolerance?")
+
+
+OUTLINED = '<p class="legend small">Each by itself: filled as measured, dotted as published.</p>'
 
 
 @dataclass(frozen=True)
@@ -73,8 +77,10 @@ def section(reproduction: Reproduction) -> str:
     plain = [figure for figure in reproduction.figures if not figure.get("panels")]
     if plain:
         style = plots.series_styles([figure for figure in plain if figure["kind"] != "matrix"])
-        drawn = "".join(_figure(figure, style) for figure in plain)
-        pieces += [_legend(style), f'<div class="pair spaced">{drawn}</div>']
+        pieces.append(_legend(style))
+        for layout, mine in groupby(plain, lambda figure: "grid" if figure.get("small") else "pair"):
+            drawn = "".join(_figure(figure, style) for figure in mine)
+            pieces.append(f'{OUTLINED if layout == "grid" else ""}<div class="{layout} spaced">{drawn}</div>')
     if paneled:
         pieces += [legends.of_panels(paneled), *map(_panels, paneled)]
     shaded = shades.table(reproduction.cells)
@@ -151,16 +157,22 @@ def _notes(notes: Sequence[str]) -> str:
 def _figure(spec: Mapping[str, Any], style: Mapping[str, plots.Style]) -> str:
     """A figure; its caption says in which scenario each series was run."""
     scenarios: dict[str, list[str]] = {}
-    for series in spec["series"]:
+    for series in (series for series in spec["series"] if not series.get("outline")):
         scenarios.setdefault(str(series["scenario"]), []).append(str(series["name"]))
     kind, title = str(spec["kind"]), str(spec["title"])
     said = "; ".join(f"{scenario}: {', '.join(names)}" for scenario, names in scenarios.items())
-    if kind == "matrix":  # its series are its rows
+    if len(scenarios) == 1 or kind == "matrix":  # all series have it; those of a matrix are its rows
         said = "; ".join(scenarios)
     caption = f"<figcaption>{escape(title)}{_half(said)}</figcaption>"
     draw = DRAWN.get(kind, plots.reproduced)
-    square = ' class="square"' if kind in ("matrix", "roc") else ""
-    return f"<figure{square}>{caption}{parts.figure(draw(spec, style), title)}{_front(spec, style)}</figure>"
+    square = ' class="square"' if kind in ("matrix", "roc", "radar") else ""
+    below = _note(spec) + _front(spec, style)
+    return f"<figure{square}>{caption}{parts.figure(draw(spec, style), title)}{below}</figure>"
+
+
+def _note(spec: Mapping[str, Any]) -> str:
+    note = str(spec.get("note") or "")
+    return f'<p class="legend small">{escape(note)}</p>' if note else ""
 
 
 def _front(spec: Mapping[str, Any], style: Mapping[str, plots.Style]) -> str:
@@ -206,7 +218,7 @@ def _roc(spec: Mapping[str, Any], style: Mapping[str, plots.Style]) -> go.Figure
     )
 
 
-DRAWN = {"scatter": _scatter, "matrix": _matrix, "roc": _roc}  # others are bars or lines
+DRAWN = {"scatter": _scatter, "matrix": _matrix, "roc": _roc, "radar": plots.radar}  # others are bars or lines
 
 
 def _panels(spec: Mapping[str, Any]) -> str:
@@ -279,7 +291,7 @@ def _printed(published: float | None, metric: str) -> str:
     if metric in METRICS and METRICS[metric].unit == "s":
         return words.number(published, metric)
     if isinstance(published, int):
-        return str(published)
+        return str(published).replace("-", words.MINUS)
     text = f"{published:.2f}" if abs(published) >= 1 or round(published, 2) == published else f"{published:.3f}"
     return ("0.00" if text == "-0.00" else text).replace("-", words.MINUS)
 

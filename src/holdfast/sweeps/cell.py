@@ -146,14 +146,31 @@ class Cell:
 
     def numbers(self) -> list[int]:
         """What is kept after each task as paper 000 counts it (Mem.), of the real objects: no step is taken."""
+        return [learner.numbers_kept(t + 1) for t, learner in enumerate(self._beginning())]
+
+    def passed(self) -> tuple[int, int]:
+        """Of the network's numbers, batch statistics included, those of the modules that a row of the last task passes
+        through to be answered, and all others. No step is taken.
+        """
+        *_, learner = self._beginning()
+        task, seen = self.stream.tasks[-1], dict[nn.Module, None]()
+        own = [m for m in learner.net.module.modules() if [*m.parameters(recurse=False), *m.buffers(recurse=False)]]
+        watched = [m.register_forward_hook(lambda module, *_: seen.setdefault(module)) for m in own]
+        with torch.inference_mode():
+            learner.predict(task.test.x(slice(1)), task.t if self.stream.info.task_given else None)
+        for handle in watched:
+            handle.remove()
+        passed, whole = (sum(map(_numbers_in, modules)) for modules in (seen, own))
+        return passed, whole - passed
+
+    def _beginning(self) -> Iterator[Learner]:
+        """The learner at the beginning of each task."""
         info, learner = self.stream.info, fresh(self.method)
         net = self._net(info, torch.device("cpu"))
         learner.start(net, self.protocol.descent(), info, generator(self.seed, "check"))
-        kept = []
         for task in self.stream.tasks:
             learner.begin(Lease(task.t, task.train, task.val), Lesson(0, 0, 1))
-            kept.append(learner.numbers_kept(task.t + 1))
-        return kept
+            yield learner
 
     def _method_settings(self) -> dict[str, Any]:
         """The method's fields, and whatever else its constructor put on it."""
@@ -167,6 +184,11 @@ class Cell:
 
     def _net(self, info: StreamInfo, device: torch.device) -> Net:
         return make_net(self.net, info, device, self.seed)
+
+
+def _numbers_in(module: nn.Module) -> int:
+    """Its own weights and buffers, without those of modules in it."""
+    return sum(t.numel() for t in (*module.parameters(recurse=False), *module.buffers(recurse=False)))
 
 
 def check_all(cells: Sequence[Cell]) -> None:

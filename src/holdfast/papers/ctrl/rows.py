@@ -46,12 +46,21 @@ ROWS: Mapping[str, Row] = {
     "ER (reservoir)": Row("er", {"rule": "reservoir"}, remembers=True, learns_on=True),
     "ER": Row("er", {"rule": "task class ring"}, remembers=True, learns_on=True),
     "PNN": Row("pnn"),
+    "MNTDP-S": Row("mntdp_s"),
+    "MNTDP-D": Row("mntdp"),
+    "MNTDP-D *": Row("mntdp", star=True, streams="images"),
     "HAT": Row("hat", streams="permuted"),
     "HAT (wide)": Row("hat", wide=True, streams="permuted"),
     "HAT *": Row("hat", star=True, streams="images"),
     "HAT (wide) *": Row("hat", star=True, wide=True, streams="images"),
     "DEN": Row("den", streams="permuted"),
     "RCL": Row("rcl", streams="permuted"),
+}
+RESNET: Mapping[Scale, Mapping[str, Any]] = {"smoke": {"width": 4}, "laptop": {"width": 16}, "full": {}}
+ALEXNET: Mapping[Scale, Mapping[str, Any]] = {
+    "smoke": {"width": 4, "hidden": 16},
+    "laptop": {"width": 24, "hidden": 512},
+    "full": {},
 }
 TRIALS: Mapping[Scale, int] = {"smoke": 2, "laptop": 3, "full": 50}  # of RCL's controller, per task
 NOTES = (
@@ -86,14 +95,14 @@ def rows_on(permuted: bool) -> list[str]:
 def convolutional(row: str, scale: Scale, **norms: Any) -> Any:
     """The paper's ResNet, or its AlexNet; narrower below the full scale."""
     if ROWS[row].star:
-        size = {"smoke": {"width": 4, "hidden": 16}, "laptop": {"width": 24, "hidden": 512}, "full": {}}[scale]
-        return hf.net("alexnet", **size)
-    return hf.net("ctrl_resnet", **({} if scale == "full" else {"width": 16 if scale == "laptop" else 4}), **norms)
+        return hf.net("alexnet", **ALEXNET[scale])
+    return hf.net("ctrl_resnet", **RESNET[scale], **norms)
 
 
 def setting(row: str, scale: Scale) -> str:
     """What a convolutional network has in place of the paper's."""
-    return "" if scale == "full" else "width 24" if ROWS[row].star else "width 16"
+    narrow = (ALEXNET if ROWS[row].star else RESNET)[scale]
+    return f"width {narrow['width']}" if narrow else ""
 
 
 def grid(row: str, scale: Scale) -> dict[str, Sequence[float]]:
