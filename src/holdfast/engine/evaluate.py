@@ -96,9 +96,7 @@ class Shuffled:
 
 
 @torch.inference_mode()
-def score(
-    predict: Predict, part: Part, task: int | None, allowed: Tensor | None, chunk: int | None = None
-) -> Score:
+def score(predict: Predict, part: Part, task: int | None, allowed: Tensor | None, chunk: int | None = None) -> Score:
     """How a learner does on a part. task: given to `predict`; chunk: rows that it gets at once (`Net.chunk`)."""
     return _answers(predict, part.x, part.y, task, allowed, chunk).score(part.y)
 
