@@ -21,6 +21,10 @@ def reproduce(
         list[str] | None,
         Option("--from", metavar="DIR", help="Another output folder, whose finished runs are taken over; or several."),
     ] = None,
+    keep: Annotated[
+        str | None,
+        Option(metavar="DIR", help="Also keep the numbers there as a small file, with command, commit and machine."),
+    ] = None,
     fresh: Annotated[bool, Option("--fresh", help="Throw away what DIR holds and start over.")] = False,
     json: Annotated[bool, Option("--json", help="Print the cells as JSON, and nothing else.")] = False,
     quiet: Annotated[bool, Option("--quiet", help="Print nothing but errors.")] = False,
@@ -34,4 +38,4 @@ def reproduce(
 
     if id is None:
         return list_all(json)
-    return reproduce_one(id, scale, seeds, jobs, Output(out, fresh, json, quiet), sources or (), words)
+    return reproduce_one(id, scale, seeds, jobs, Output(out, fresh, json, quiet), sources or (), words, keep)

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from holdfast import papers
 from holdfast.api import Comparison, claimed
-from holdfast.commands import folder
+from holdfast.commands import folder, results
 from holdfast.commands.progress import shown
 from holdfast.commands.run import Output, alone
 from holdfast.commands.terminal import FAILED, complain, print_json, tell
@@ -69,8 +69,12 @@ def reproduce_one(
     output: Output,
     sources: Sequence[str] = (),
     words: str | None = None,
+    keep: str | None = None,
 ) -> int:
-    """Run a recipe and set what was measured beside what was published. `words`: which of its rows and columns."""
+    """Run a recipe and set what was measured beside what was published.
+
+    `words`: which of its rows and columns; `keep`: a folder for the numbers as a small file.
+    """
     found: list[str] = []
     recipe, size = None, Size()
     for step in (lambda: papers.find(id), lambda: make(Size, _given(scale, seeds, jobs), "this reproduction")):
@@ -83,6 +87,7 @@ def reproduce_one(
         found += folder.faults(Path(output.out), output.fresh)
     for source in (source for source in sources if not (Path(source) / "experiment.json").is_file()):
         found.append(f"{source} is not an output folder of Holdfast: it has no experiment.json")
+    found += results.faults(keep, recipe.id) if recipe else []
     if found or recipe is None:
         raise BadInput(*found)
     whole = recipe.entries(size.scale)
@@ -115,6 +120,10 @@ def reproduce_one(
         write_text(home / FILE, dumps(asdict(reproduction)))
         if comparison.records or not cells:
             comparison.report(home / "report.html", f"{recipe.id}: {recipe.title}", reproduction)
+    if keep is not None:
+        kept_in = results.keep(Path(keep), reproduction, len(numbers), words)
+        if not (output.json or output.quiet):
+            tell(f"kept: {kept_in}")
     if output.json:
         print_json(asdict(reproduction))
     elif not output.quiet:
