@@ -17,7 +17,7 @@ def test_the_python_of_the_page_runs(capsys):
 
 
 def test_what_the_page_names_exists():
-    for name in ("course", "union", "prescient", "realistic", "best", "last", "baseline", "omega_all", "blended"):
+    for name in ("course", "union", "prescient", "realistic", "best", "last", "at_once", "omega_all", "blended"):
         assert f"`{name}" in PAGE and name in vars(hf.study)
     for id in re.findall(r"holdfast reproduce (\S+)", PAGE):
         assert papers.find(id).id == id

@@ -65,13 +65,13 @@ def test_realistic_stops_by_the_second_task_alone(study):
 def test_best_and_last_are_of_the_learning_rate_that_was_best_on_the_second_task(study):
     assert hf.study.chosen(study) == 2
     assert hf.study.best(study) == 0.7175 and hf.study.last(study) == 0.625
-    assert hf.study.baseline(study) is None and hf.study.omega_all(study) is None
+    assert hf.study.at_once(study) is None and hf.study.omega_all(study) is None
 
 
-def test_the_baseline_is_a_trial_on_all_tasks(study):
+def test_what_all_tasks_at_once_reach_is_a_trial(study):
     study.study["trials"].append({"trial": 5, "task": None, "began_from": None, "chosen": False})
     study.study["curves"].append({"trial": 5, "step": 40, "task": None, "accuracy": 0.95})
-    assert hf.study.baseline(study) == 0.95
+    assert hf.study.at_once(study) == 0.95
     assert hf.study.omega_all(study) == pytest.approx(0.7175 / 0.95)
 
 

@@ -117,9 +117,9 @@ def test_at_laptop_mnist_is_run_once_for_both_papers():
     there = {e.cell(0).name for e in papers.find("still/table4").entries("laptop")}
     mine = {e.row: e for e in papers.find("apps/table3").entries("laptop") if (e.column, e.emulated) == ("FC", False)}
     assert mine["MNIST, D5-5a"].cell(0).name in there
-    assert mine["FashionMNIST, D5-5a"].protocol.baseline
+    assert mine["FashionMNIST, D5-5a"].protocol.at_once
     table5 = {e.row: e for e in papers.find("apps/table5").entries("laptop") if e.column == "FC"}
-    assert table5["MNIST, D5-5a"].protocol.baseline
+    assert table5["MNIST, D5-5a"].protocol.at_once
 
 
 def blends(mean: list[float], mode: list[float]) -> list[dict]:
@@ -162,7 +162,7 @@ def test_a_panel_shows_the_chosen_path_over_time(some_record):
     other = {**COURSES, 0: (0, {0: [0.2, 0.9, 0.95], None: [0.2, 0.9, 0.95]})}  # only its beginning differs
     made = hf.panels.panel("D9-1a", [handmade(some_record, COURSES), handmade(some_record, other)])
     by_name = {curve.name: curve for curve in made.curves}
-    assert list(by_name) == ["D1", "D2", "D1 ∪ D2"] and made.begins == [0, 20] and made.baseline == 0.97
+    assert list(by_name) == ["D1", "D2", "D1 ∪ D2"] and made.begins == [0, 20] and made.at_once == 0.97
     assert by_name["D1"].x == [0, 10, 20, 20, 30, 40] and by_name["D1"].mean[-1] == pytest.approx(0.1)
     assert by_name["D1 ∪ D2"].mean == pytest.approx([0.86, 0.55, 0.19])
     assert by_name["D1"].low[0] < 0.15 < by_name["D1"].high[0] and by_name["D1"].low[1] is None

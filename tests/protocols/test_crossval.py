@@ -259,7 +259,7 @@ def timeless(record):
 
 
 STUDY = {"layers": (1,), "sizes": (8, 16), "lr": (0.01,), "later_lr": (0.02, 0.002), "steps": 12, "score_every": 4,
-         "batch": 20, "momentum": 0.9, "choose_on": "test", "baseline": True}  # fmt: skip
+         "batch": 20, "momentum": 0.9, "choose_on": "test", "at_once": True}  # fmt: skip
 
 
 @pytest.mark.parametrize("every", [None, 5])

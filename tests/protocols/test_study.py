@@ -127,12 +127,12 @@ def test_realistic_ends_where_its_reading_says(stream):
     assert printed.settings["protocol.later_lr"]["chosen_by"] == "test:stream"
 
 
-def test_application_ends_at_the_last_step_and_knows_the_baseline(stream):
+def test_application_ends_at_the_last_step_and_knows_what_all_at_once_reach(stream):
     record = hf.run("finetune", stream, protocol=small("application", sizes=(32,), lr=(0.03,), steps=80))
     assert pooled(record, -1) == pytest.approx(hf.study.last(record))
     assert hf.study.best(record) >= hf.study.last(record)
-    assert hf.study.baseline(record) > 0.9  # both parts at once are learned
-    assert hf.study.omega_all(record) == pytest.approx(hf.study.best(record) / hf.study.baseline(record))
+    assert hf.study.at_once(record) > 0.9  # both parts at once are learned
+    assert hf.study.omega_all(record) == pytest.approx(hf.study.best(record) / hf.study.at_once(record))
 
 
 def test_prescient_takes_the_best_of_everything(stream):
@@ -173,7 +173,7 @@ def test_settings_that_would_be_ignored_are_refused(stream):
     assert by_epochs.study["trials"][0]["updates"] == -(-by_epochs.tasks[0]["n_train"] // 20)
 
 
-def test_a_baseline_that_diverges_is_left_out_and_told(stream, monkeypatch):
+def test_all_at_once_that_diverges_is_left_out_and_told(stream, monkeypatch):
     usual = Session.shown
 
     def breaks(self, showing, *args, **words):
@@ -183,8 +183,8 @@ def test_a_baseline_that_diverges_is_left_out_and_told(stream, monkeypatch):
 
     monkeypatch.setattr(Session, "shown", breaks)
     record = hf.run("finetune", stream, protocol=small("application"))
-    assert record.R.shape == (2, 2) and hf.study.baseline(record) is None and hf.study.omega_all(record) is None
-    assert record.study["trials"][-1]["failed"].startswith("the baseline: ")
+    assert record.R.shape == (2, 2) and hf.study.at_once(record) is None and hf.study.omega_all(record) is None
+    assert record.study["trials"][-1]["failed"].startswith("all tasks at once: ")
 
 
 def test_mixed_sizes_are_the_authors_36_topologies():

@@ -99,7 +99,7 @@ def test_a_course_is_white_in_training_and_grey_in_retraining():
     assert (grey.x0, grey.x1, grey.fillcolor) == (10, 20, courses.SHADE) and stop.x0 == 12
     lines = {trace.name: trace.line.color for trace in drawn.data if trace.name}
     assert lines == {"D1": plots.PALETTE[0], "D2": plots.PALETTE[2], "D1 ∪ D2": plots.PALETTE[6]}
-    assert [trace.line.dash for trace in drawn.data].count("dash") == 1  # the baseline
+    assert [trace.line.dash for trace in drawn.data].count("dash") == 1  # all at once
     merged = courses.course(panel(merged=True), "epoch")
     assert {trace.name for trace in merged.data if trace.name} == {"D1", "D2"}
 
@@ -113,7 +113,7 @@ def test_a_tuning_curve_marks_the_share_and_the_best():
     assert courses.style_of(MEAN).colour != courses.style_of(MODE).colour
 
 
-def test_a_waterfall_has_a_ribbon_per_curve_and_a_white_bar_per_baseline():
+def test_a_waterfall_has_a_ribbon_per_curve_and_a_white_bar_for_all_at_once():
     drawn = courses.waterfall([panel("MNIST", merged=True), panel("FashionMNIST", merged=True)], "epoch")
     kinds = [trace.type for trace in drawn.data]
     assert kinds.count("surface") == 8 and kinds.count("mesh3d") == 2
@@ -153,7 +153,7 @@ def test_a_study_of_ones_own_stands_on_the_page_with_its_course():
     records = [hf.run(method, stream, protocol=protocol, seed=s) for method in ("finetune", "imm") for s in (0, 1)]
     text = report.html(records)
     studies = text[text.index("<h2>Studies") : text.index("<h2>Accuracy over tasks")]
-    assert studies.count('class="plot"') == 3 and "baseline: one network" in studies  # finetune, and imm over α, too
+    assert studies.count('class="plot"') == 3 and "all at once: one network" in studies  # finetune, and imm over α, too
     assert "net.hidden: 8" in studies and "protocol.later_lr: 0.01" in studies
     both = hf.interval([hf.study.pooled(record) for record in records[:2]])
     assert f"{both.mean:.3f} " in studies and f"± {both.half:.3f}" in studies

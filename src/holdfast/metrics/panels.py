@@ -43,7 +43,7 @@ class Panel:
     scenario: str
     curves: list[Curve]
     begins: list[float] = field(default_factory=list)  # where each part's training begins, in time
-    baseline: float | None = None  # accuracy of one network trained on all parts together
+    at_once: float | None = None  # accuracy of one network trained on all parts together
     marks: list[Mark] = field(default_factory=list)
 
 
@@ -107,13 +107,13 @@ def panel(
     if not merges:
         unions = zip(records, path, strict=True)
         curves.append(curve(name, [placed(parts - 1, study.union(r, p[-1])) for r, p in unions]))
-    baselines = [study.baseline(r) for r in records]
+    at_once = [study.at_once(r) for r in records]
     return Panel(
         title,
         scenario_of(record),
         [*curves, *_merged(name, records)] if merges else curves,
         begins,
-        interval(baselines).mean,
+        interval(at_once).mean,
         _alphas(name, records) if merges else _stops([at for _, at in stops], lengths[-1], begins[-1], size[-1], unit),
     )
 

@@ -102,15 +102,15 @@ def pooled(record: Record) -> float:
     return float(sum(q * n for q, n in zip(record.R[-1], rows, strict=True)) / sum(rows))
 
 
-def baseline(record: Record) -> float | None:
+def at_once(record: Record) -> float | None:
     """The accuracy on D1 ∪ D2 of the chosen model trained on both at once; None where it was not trained."""
     rows = [row["trial"] for row in _part(record, "trials") if row["task"] is None and "failed" not in row]
     return union(record, rows[0])[-1][1] if rows else None
 
 
 def omega_all(record: Record) -> float | None:
-    """Ω_all = best / baseline (Kemker et al., 2018; 003 Tab. 5)."""
-    reached = baseline(record)
+    """Ω_all = best / the accuracy of all tasks learned at once (Kemker et al., 2018; 003 Tab. 5)."""
+    reached = at_once(record)
     return best(record) / reached if reached else None
 
 

@@ -336,7 +336,7 @@ class Selection:
                     pass
             self._look(number, showing.total, tasks[-1])
         except RunFailed as error:  # it diverged: the study itself is done
-            failed = f"the baseline: {error}"
+            failed = f"all tasks at once: {error}"
         session.note_looks(tasks, showing.looks)
         lease.close()
         settings = {name: value for name, value in model.items() if "." in name}

@@ -46,7 +46,7 @@ class Study(Protocol):
     choose_on: Literal["val", "test"] = "val"  # choose on validation rows, or on test rows as papers 003 and 004 do
     weights_from: Literal["best", "last"] = "best"  # which step's weights of the first task are retrained
     test_batch: Count | None = None  # look at one random batch of test rows, as the authors' EWC does; none: at all
-    baseline: bool = False  # also train the chosen network on all tasks at once
+    at_once: bool = False  # also train the chosen network on all tasks at once
     alphas: Whole = 0  # of a method that merges networks: also try so many steps of α from 0 to 1
 
     def descent(self, lr: float | None = None) -> Optimiser:
@@ -55,7 +55,7 @@ class Study(Protocol):
     def show(self, job: Job) -> Session:
         selection = self.selection(job)
         self.select(selection, self.grid(job))
-        if self.baseline:
+        if self.at_once:
             selection.all_at_once({**selection.own["model"], METHOD: "finetune"})
         selection.session.trials = selection.costs()
         return selection.session

@@ -23,5 +23,5 @@ class Application(Study):
     """
 
     steps: Count | None = None  # mini-batches per task; none: as many as the epochs have
-    baseline: bool = True  # also train the chosen network on all tasks at once
+    at_once: bool = True  # also train the chosen network on all tasks at once
     alphas: Whole = 100  # of a method that merges networks: also try so many steps of α from 0 to 1

@@ -24,7 +24,7 @@ SHADE = "rgba(90,88,80,0.13)"  # behind retraining
 GREY = "#c9c7c1"  # the same, as a patch in the legend
 SHOWN = 9  # markers of a line; all its points would hide it
 HALF = 0.34  # of a ribbon's width, where neighbours are 1 apart
-GAP, WIDTH = 0.06, 0.05  # of the time axis: before and behind the baseline's bar, and its length
+GAP, WIDTH = 0.06, 0.05  # of the time axis: before and behind the bar of all tasks at once, and its length
 WHITE = "#ffffff"
 
 
@@ -48,14 +48,14 @@ def marks(panel: Mapping[str, Any], over: str) -> list[Mapping[str, Any]]:
 
 
 def course(panel: Mapping[str, Any], axis: str) -> go.Figure:
-    """Accuracy over time: training white, retraining grey, the baseline dashed."""
+    """Accuracy over time: training white, retraining grey, all tasks at once dashed."""
     figure, curves = go.Figure(), [c for c in panel["curves"] if c["over"] == "time"]
     end = max((max(c["x"]) for c in curves), default=1.0)
     for begin in panel["begins"][1:]:
         figure.add_shape(
             type="rect", x0=begin, x1=end, y0=0, y1=1, yref="paper", fillcolor=SHADE, line={"width": 0}, layer="below"
         )
-    _add_baseline(figure, panel["baseline"], [0, end])
+    _add_at_once(figure, panel["at_once"], [0, end])
     for curve in curves:
         _add_curve(figure, curve, axis)
     for mark in marks(panel, "time"):
@@ -67,7 +67,7 @@ def course(panel: Mapping[str, Any], axis: str) -> go.Figure:
 def tuning(panel: Mapping[str, Any], axis: str) -> go.Figure:
     """Accuracy of merged networks over α, with marks at the α to look at."""
     figure = go.Figure()
-    _add_baseline(figure, panel["baseline"], [0, 1])
+    _add_at_once(figure, panel["at_once"], [0, 1])
     for curve in (c for c in panel["curves"] if c["over"] == "alpha"):
         _add_curve(figure, curve, axis)
     for mark in marks(panel, "alpha"):
@@ -77,8 +77,8 @@ def tuning(panel: Mapping[str, Any], axis: str) -> go.Figure:
 
 
 def waterfall(panels: Sequence[Mapping[str, Any]], axis: str) -> go.Figure:
-    """Experiments one behind the other: ribbons of accuracy over time, a white bar for each baseline, and behind the
-    bar the accuracy over α where networks are merged."""
+    """Experiments one behind the other: ribbons of accuracy over time, a white bar for all tasks at once, and behind
+    it the accuracy over α where networks are merged."""
     figure = go.Figure()
     end = max((max(c["x"]) for p in panels for c in p["curves"] if c["over"] == "time"), default=1.0)
     bar = end * (1 + GAP)
@@ -89,7 +89,7 @@ def waterfall(panels: Sequence[Mapping[str, Any]], axis: str) -> go.Figure:
             curve = _until(curve, panel["begins"][1]) if curve["name"] == "D1" and panel["begins"][1:] else curve
             x = curve["x"] if curve["over"] == "time" else [after + a * end / 2 for a in curve["x"]]
             _add_ribbon(figure, i, panel, curve, x, axis)
-        if panel["baseline"] is not None:
+        if panel["at_once"] is not None:
             _add_bar(figure, i, bar, bar + end * WIDTH, panel)
     begins = panels[0]["begins"][1:] if panels else []
     ticks = {0.0: "0", **{b: f"{b:g}" for b in begins}, end: f"{end:g}"}
@@ -181,12 +181,12 @@ def _until(curve: Mapping[str, Any], end: float) -> dict[str, Any]:
 
 
 def _add_bar(figure: go.Figure, i: int, x0: float, x1: float, panel: Mapping[str, Any]) -> None:
-    """A white box from the floor to the baseline, with its edges."""
-    top = float(panel["baseline"])
+    """A white box from the floor to the accuracy of all tasks at once, with its edges."""
+    top = float(panel["at_once"])
     corners = [(x, y, z) for x in (x0, x1) for y in (i - HALF, i + HALF) for z in (0.0, top)]
     faces = [(0, 1, 3, 2), (4, 5, 7, 6), (0, 1, 5, 4), (2, 3, 7, 6), (0, 2, 6, 4), (1, 3, 7, 5)]
     triangles = [t for a, b, c, d in faces for t in ((a, b, c), (a, c, d))]
-    told = f"{plain(str(panel['title']))}<br>baseline: {words.number(top, 'acc')}<extra></extra>"
+    told = f"{plain(str(panel['title']))}<br>all tasks at once: {words.number(top, 'acc')}<extra></extra>"
     figure.add_mesh3d(
         **dict(zip("xyz", map(list, zip(*corners, strict=True)), strict=True)),
         **dict(zip("ijk", map(list, zip(*triangles, strict=True)), strict=True)),
@@ -206,11 +206,11 @@ def _add_bar(figure: go.Figure, i: int, x0: float, x1: float, panel: Mapping[str
     )
 
 
-def _add_baseline(figure: go.Figure, baseline: float | None, x: list[float]) -> None:
-    if baseline is not None:
-        told = f"baseline: {words.number(baseline, 'acc')}<extra></extra>"
+def _add_at_once(figure: go.Figure, at_once: float | None, x: list[float]) -> None:
+    if at_once is not None:
+        told = f"all tasks at once: {words.number(at_once, 'acc')}<extra></extra>"
         figure.add_scatter(
-            x=x, y=[baseline] * 2, mode="lines", line={"color": INK, "width": 1.5, "dash": "dash"}, hovertemplate=told
+            x=x, y=[at_once] * 2, mode="lines", line={"color": INK, "width": 1.5, "dash": "dash"}, hovertemplate=told
         )
 
 

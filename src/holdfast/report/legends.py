@@ -30,8 +30,8 @@ def of_panels(figures: Sequence[Mapping[str, Any]]) -> str:
         if curve["over"] in drawn[str(figure["kind"])]
     )
     said = [name(each, courses.style_of(each).colour, courses.style_of(each).glyph) for each in names]
-    if any(panel["baseline"] is not None for panel in panels):
-        said.append(name("baseline: one network trained on all parts together", plots.INK, "┅"))
+    if any(panel["at_once"] is not None for panel in panels):
+        said.append(name("all at once: one network trained on all parts together", plots.INK, "┅"))
     if any(figure["kind"] == "course" for figure in figures):
         said.append(name("grey background: retraining", courses.GREY, "■"))
     return f'<p class="legend">{" ".join(said)}</p>'

@@ -18,7 +18,7 @@ LEAD = (
 )
 CHOSEN = ("net.hidden", "protocol.lr", "protocol.later_lr")
 COLUMNS = [("Label", ""), ("Scenario", ""), ("Chosen", ""), ("Stopped at step", "number"),
-           ("On all parts together", "number"), ("Best at any step", "number"), ("Baseline", "number")]  # fmt: skip
+           ("On all parts together", "number"), ("Best at any step", "number"), ("All at once", "number")]  # fmt: skip
 
 
 def section(groups: Sequence[Group], *, drawn: bool = True) -> str:
@@ -41,7 +41,7 @@ def _row(g: Group) -> str:
     cells = [
         _number([study.pooled(r) for r in g.records]),
         words.UNDEFINED if best is None else _number(best),
-        _number([b for b in map(study.baseline, g.records) if b is not None]),
+        _number([b for b in map(study.at_once, g.records) if b is not None]),
     ]
     numbers = "".join(f'<td class="number">{cell}</td>' for cell in (_stops(g), *cells))
     return (

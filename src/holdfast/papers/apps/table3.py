@@ -52,7 +52,7 @@ def recipe() -> Recipe:
 
 
 def entries(scale: Scale, *, shared: bool = True) -> list[Entry]:
-    """`shared`: with the runs of still/table4, which have no baseline."""
+    """`shared`: with the runs of still/table4, which learn nothing at once."""
     slts = common.SMOKE if scale == "smoke" else common.SLTS
     wanted = ((d, slt, m) for d in grid.DATA for slt in slts for m in grid.MODELS)
     return grid.entries(scale, wanted, shared=shared)
