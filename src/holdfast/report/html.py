@@ -16,6 +16,7 @@ from holdfast.report import (
     early,
     page,
     parts,
+    paths,
     plots,
     scenarios,
     settings,
@@ -77,6 +78,7 @@ def html(
             [_notes([scenarios.sentence(gap) for gap in gaps(groups)])],
         ),
         transfers.section(groups, style),
+        paths.section(groups),
         early.section(groups),
         studies.section(groups, drawn=reproduction is None),  # a reproduction draws its own
         parts.section(
