@@ -129,6 +129,12 @@ figcaption { margin-bottom: .3rem; font-size: .88rem; font-weight: 600; }
 .paths output { display: block; min-height: 3.2em; margin-top: .4rem; font-size: .85rem; }
 .paths.asked svg g { opacity: .1; }
 .paths.asked svg g.lit { opacity: 1; }
+.strips { display: flex; flex-wrap: wrap; gap: .7rem; }
+.strips figure { min-width: min(100%, 8.5rem); max-width: 100%; padding: .5rem; }
+.strips img { display: block; max-width: 100%; height: auto; }
+.strips .coarse { image-rendering: pixelated; }
+.strips figcaption { width: 0; min-width: 100%; margin: .35rem 0 0; color: var(--quiet); font-size: .8rem;
+  font-weight: 400; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; }
 .deep { overflow-x: auto; }
 .deep .plot { min-width: 680px; }
 .audit .tight { min-width: 5.5rem; white-space: normal; text-align: center; vertical-align: bottom; line-height: 1.25; }
