@@ -92,7 +92,7 @@ def draw(graph: Graph, background: str = "none") -> str:
     )
 
 
-def plain(text: str) -> str:
+def _plain(text: str) -> str:
     """A name as XML can have it."""
     return escape("".join(letter if letter.isprintable() else " " for letter in text))
 
@@ -139,9 +139,9 @@ def _task(graph: Graph, task: int, lane: Sequence[float], left: float) -> str:
         line += f"C{x - BEND:g} {y:g} {x - BEND:g} {to:g} {x:g} {to:g}H{min(x + BLOCK, end):g}"
         y = to
     name = _label(graph, task)
-    label = f'<text x="{left - 12:g}" y="{own + 4:g}" text-anchor="end">{plain(name)}</text>' if name else ""
+    label = f'<text x="{left - 12:g}" y="{own + 4:g}" text-anchor="end">{_plain(name)}</text>' if name else ""
     return (
-        f'<g class="task" data-tasks="{task}"><title>{plain(_told(graph, task))}</title>{label}'
+        f'<g class="task" data-tasks="{task}"><title>{_plain(_told(graph, task))}</title>{label}'
         f'<path class="strand" d="{line}" stroke="{colour}" stroke-width="{size:g}"/>'
         f'<circle cx="{left:g}" cy="{own:g}" r="{size:g}" fill="{colour}"/>'
         f'<rect x="{end - size:g}" y="{own - size:g}" width="{2 * size:g}" height="{2 * size:g}" fill="{colour}"/></g>'
@@ -157,7 +157,7 @@ def _block(graph: Graph, module: Module, lanes: Sequence[Sequence[float]], left:
     reached = ' tabindex="0"' if len(graph.paths) <= FEW else ""
     return (
         f'<g class="module" data-tasks="{" ".join(map(str, module.users))}"{reached}>'
-        f"<title>{plain(_made(graph, module))}</title>"
+        f"<title>{_plain(_made(graph, module))}</title>"
         f'<rect x="{x - BLOCK / 2:g}" y="{y:g}" width="{BLOCK}" height="{height:g}" rx="{min(4, rows.pitch / 3):g}" '
         f'fill="{PALETTE[module.maker % len(PALETTE)]}"/>{count if module.reused and height > 14 else ""}</g>'
     )
