@@ -468,6 +468,7 @@ class Record:
     predictions: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (scorings of it, n_test)
     labels: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (n_test,)
     uncertainties: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (scorings of it, 2, n_test)
+    images: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (n, C, H, W) bytes: a few of its test set
 
     @property
     def final(self) -> np.ndarray:

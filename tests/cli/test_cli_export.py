@@ -126,6 +126,17 @@ def test_tensorboard_events(holdfast, store):
     assert again.code == 2 and "not empty" in again.complaints[0]
 
 
+def test_paths_through_a_library_become_pictures(holdfast, here):
+    protocol = "--protocol crossval --set protocol.lr=0.01 --set protocol.decay=0 --epochs 1"
+    shown = "--stream split --tasks 2 --set stream.examples=40 --set stream.val=0.2 --scenario task"
+    assert holdfast(f"compare mntdp,finetune {shown} {protocol} --out o").code == 0
+    assert holdfast("export o --svg pictures").code == 0
+    assert [path.name for path in (here / "pictures").iterdir()] == ["mntdp.svg"]
+    text = (here / "pictures" / "mntdp.svg").read_text(encoding="utf-8")
+    assert text.startswith('<svg class="strands" xmlns=') and text.count('class="task"') == 2
+    assert text.replace("background:#ffffff", "background:none") in (here / "o" / "report.html").read_text("utf-8")
+
+
 @pytest.mark.parametrize(
     ("command", "parts"),
     [
@@ -137,6 +148,9 @@ def test_tensorboard_events(holdfast, store):
         ("export store --csv --out a.toml/x", ["a.toml", "file"]),
         ("export nowhere --csv", ["nowhere", "experiment.json"]),
         ("export store --tensorboard store", ["not empty"]),
+        ("export store --svg pictures", ["no run here has paths", "mntdp"]),
+        ("export store --svg pictures --out x", ["--out does not go with --svg"]),
+        ("export store --svg pictures --tensorboard logs", ["not --tensorboard and --svg"]),
         ("export store --cvs", ["'--cvs'", "'--csv'"]),
     ],
 )

@@ -73,7 +73,9 @@ def test_a_limit_on_file_sizes_is_told_like_a_full_disk(limit, what, child, tmp_
     assert len(whole(tmp_path / "out")) == (0 if "checkpoint" in what else 14)
 
 
-@pytest.mark.parametrize("name", ["predictions.npz", "record.json", "summary.json", "report.html", "experiment.json"])
+@pytest.mark.parametrize(
+    "name", ["predictions.npz", "images.npz", "record.json", "summary.json", "report.html", "experiment.json"]
+)
 def test_whatever_cannot_be_written_is_named(name, tmp_path, monkeypatch, capsys):
     from holdfast import disk
 

@@ -273,7 +273,7 @@ def test_the_record_says_which_path_each_task_has_and_how_near_the_others_were()
     assert [row["task"] for row in rows] == [0, 1, 2]
     for t, row in enumerate(rows):
         assert row["new"] == [layer for layer, maker in enumerate(row["path"]) if maker == t]
-        assert len(row["knn"]) == t
+        assert len(row["knn"]) == t and sum(row["sizes"]) == 64 * 8 + 8 + 8 * 8 + 8 + 8 * 10 + 10
         assert record.settings["option"]["value"][t] == " ".join(map(str, row["path"]))
     assert record.settings["option"]["chosen_by"] == "val:task"
 

@@ -9,7 +9,7 @@ import pytest
 
 import holdfast as hf
 from holdfast import papers
-from holdfast.papers.ctrl import rows, standard, transfer
+from holdfast.papers.ctrl import paths, rows, standard, transfer
 
 TABLES = ("table11", "table12", *transfer.TABLES)
 
@@ -88,3 +88,24 @@ def test_a_strength_is_chosen_over_a_stream_under_crossval():
     assert made.settings["strength"]["chosen_by"] == "val:stream" and made.resources["trials"]["runs"] >= 2
     assert [trial.acc is not None for trial in tuned.choice.trials] == [True, True]
     assert not made.card["causal"]["met"] if "causal" in made.card else True
+
+
+@pytest.mark.parametrize(("figure", "row", "new"), [("figure7", "MNTDP-D", 1), ("figure8", "MNTDP-S", 2)])
+@pytest.mark.parametrize("scale", ["smoke", pytest.param("laptop", marks=pytest.mark.data)])
+def test_figures_of_paths_have_the_runs_of_their_table(figure, row, new, scale):
+    recipe = papers.find(f"ctrl/{figure}")
+    if not all(map(hf.at_hand, recipe.needs[scale])):
+        pytest.skip("the paper's data sets are not here")
+    (entry,) = recipe.entries(scale)
+    table = papers.find("ctrl/table16").entries(scale)
+    assert entry.cell(0).name in [one.cell(0).name for one in table if one.row == row]
+    (cell,) = recipe.published
+    assert cell["published"] == new and not cell.get("judged")
+
+
+def test_new_modules_are_counted_in_the_paths_of_a_run():
+    made = [SimpleNamespace(study={"paths": [{"new": [0, 1, 2]}, {"new": []}, {"new": new}]}) for new in ([2], [1, 2])]
+    found = {("MNTDP-D", "S_out", False): made}
+    read = lambda metric: paths.measured(found, "MNTDP-D", "S_out", metric, False)  # noqa: E731
+    assert read(paths.NEW) == [1, 2] and read(paths.ALL) == [4, 5]
+    assert paths.measured({}, "MNTDP-D", "S_out", paths.NEW, False) is None

@@ -21,7 +21,7 @@ def test_a_record_comes_back_equal(record, home):
         ours, theirs = getattr(record, f.name), getattr(back, f.name)
         if f.name in ("R", "baseline"):
             assert ours.dtype == theirs.dtype == np.float64 and np.array_equal(ours, theirs)
-        elif f.name in ("predictions", "labels"):
+        elif f.name in ("predictions", "labels", "images"):
             assert [a.dtype for a in ours] == [a.dtype for a in theirs]
             assert all(map(np.array_equal, ours, theirs))
         else:
@@ -131,6 +131,15 @@ def test_a_record_without_predictions_is_still_a_record(home):
     (home / "predictions.npz").unlink()
     back = read_record(home)
     assert (back.predictions, back.labels) == ((), ())
+
+
+def test_images_are_a_file_of_their_own_that_may_be_taken_out(record, home):
+    assert len(record.images) == len(read_record(home).images) == len(record.tasks)
+    (home / "images.npz").unlink()
+    back = read_record(home)
+    assert back.images == () and len(back.predictions) == len(record.predictions)
+    write_record(back, home)
+    assert not (home / "images.npz").exists()
 
 
 # The folder

@@ -1,4 +1,4 @@
-"""`holdfast export DIR --csv|--parquet|--latex|--tensorboard LOGDIR`: results for other programs."""
+"""`holdfast export DIR --csv|--parquet|--latex|--tensorboard LOGDIR|--svg FOLDER`: results for other programs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ def export(
     tensorboard: Annotated[
         str | None, Option(metavar="LOGDIR", help="Curves as TensorBoard events below LOGDIR.")
     ] = None,
+    svg: Annotated[
+        str | None, Option(metavar="FOLDER", help="Paths through a library of modules as pictures in FOLDER.")
+    ] = None,
     scores: Annotated[bool, Option("--scores", help="One line per scoring and task instead of per run.")] = False,
     out: Annotated[str | None, Option(metavar="FILE", help="Where to write it.  [default: standard output]")] = None,
 ) -> None:
@@ -25,6 +28,7 @@ def export(
     """
     from holdfast.commands.export import Wanted, perform_export
 
-    formats = {"csv": csv, "parquet": parquet, "latex": latex, "tensorboard": tensorboard is not None}
+    folders = {"tensorboard": tensorboard, "svg": svg}
+    formats = {"csv": csv, "parquet": parquet, "latex": latex} | {name: to is not None for name, to in folders.items()}
     chosen = [name for name, wanted in formats.items() if wanted]
-    perform_export(Path(folder), Wanted(chosen, scores, out, tensorboard))
+    perform_export(Path(folder), Wanted(chosen, scores, out, tensorboard if svg is None else svg))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from holdfast.commands.folder import unwritable
 from holdfast.errors import BadInput
 from holdfast.report import export
 from holdfast.sweeps.store import write_bytes
-from holdfast.types import Record
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class Wanted:
     formats: Sequence[str]
     scores: bool
     out: str | None
-    logdir: str | None
+    into: str | None  # the folder of those formats that are many files
 
 
 def perform_export(folder: Path, wanted: Wanted) -> None:
@@ -35,8 +34,9 @@ def perform_export(folder: Path, wanted: Wanted) -> None:
         found = Comparison.read(folder)
     if faults:
         raise BadInput(*faults)
-    if wanted.logdir is not None:
-        _write_events(found.records, Path(wanted.logdir))
+    if wanted.into is not None:
+        write = export.tensorboard if wanted.formats == ["tensorboard"] else export.svg
+        _write_folder(lambda part: write(found.records, part), Path(wanted.into))
         return
     content = _content(found, wanted)
     if wanted.out is None:
@@ -49,21 +49,21 @@ def _faults(wanted: Wanted) -> list[str]:
     found = []
     if len(wanted.formats) != 1:
         said = f", not {' and '.join(f'--{name}' for name in wanted.formats)}" if wanted.formats else ""
-        found.append(f"choose one of --csv, --parquet, --latex and --tensorboard LOGDIR{said}")
+        found.append(f"choose one of --csv, --parquet, --latex, --tensorboard LOGDIR and --svg FOLDER{said}")
     if wanted.formats == ["parquet"] and wanted.out is None:
         found.append("--parquet is not for terminals; name a file with --out")
     if wanted.scores and wanted.formats not in (["csv"], ["parquet"]):
         found.append("--scores goes with --csv or --parquet")
     if wanted.out is not None:
-        if wanted.logdir is not None:
-            found.append("--out does not go with --tensorboard, which names its own folder")
+        if wanted.into is not None:
+            found.append(f"--out does not go with --{wanted.formats[-1]}, which names its own folder")
         if Path(wanted.out).is_dir():
             found.append(f"{wanted.out} is a folder; --out needs the name of a file")
         found += unwritable(Path(wanted.out).parent)
-    if wanted.logdir is not None:
-        found += unwritable(Path(wanted.logdir))
-        if Path(wanted.logdir).is_dir() and any(Path(wanted.logdir).iterdir()):
-            found.append(f"{wanted.logdir} is not empty; --tensorboard needs a new folder")
+    if wanted.into is not None:
+        found += unwritable(Path(wanted.into))
+        if Path(wanted.into).is_dir() and any(Path(wanted.into).iterdir()):
+            found.append(f"{wanted.into} is not empty; --{wanted.formats[-1]} needs a new folder")
     return found
 
 
@@ -74,9 +74,9 @@ def _content(found: Comparison, wanted: Wanted) -> bytes:
     return (found.latex() if wanted.formats == ["latex"] else export.csv(found.records, rows)).encode()
 
 
-def _write_events(records: Sequence[Record], logdir: Path) -> None:
+def _write_folder(write: Callable[[Path], None], folder: Path) -> None:
     """Whole or not at all, as everything that is written."""
-    logdir.absolute().parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=logdir.absolute().parent, prefix=f".{logdir.name}.") as part:
-        export.tensorboard(records, Path(part) / "events")
-        os.replace(Path(part) / "events", logdir)
+    folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.absolute().parent, prefix=f".{folder.name}.") as part:
+        write(Path(part) / "whole")
+        os.replace(Path(part) / "whole", folder)

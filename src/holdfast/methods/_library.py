@@ -142,7 +142,7 @@ class Modular(Learner):
     def journal(self) -> dict[str, list[dict[str, Any]]]:
         path = self.paths[-1]
         new = [layer for layer, maker in enumerate(path) if maker == len(self.paths) - 1]
-        return {"paths": [{"path": list(path), "new": new, "knn": list(self.scores)}]}
+        return {"paths": [{"path": list(path), "new": new, "knn": list(self.scores), "sizes": list(self.sizes)}]}
 
     # The data-driven prior (§4.2)
 

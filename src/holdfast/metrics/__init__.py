@@ -1,6 +1,6 @@
 """Pure functions of records: the papers' numbers, their statistics over seeds, and the summary."""
 
-from holdfast.metrics import desiderata, fronts, panels, study, uncertainty
+from holdfast.metrics import desiderata, fronts, library, panels, study, uncertainty
 from holdfast.metrics.diagnosis import Diagnosis
 from holdfast.metrics.examples import Examples, compare_examples, rescore
 from holdfast.metrics.fronts import front
@@ -66,6 +66,7 @@ __all__ = [
     "interval",
     "lca",
     "learning_curve",
+    "library",
     "mean_rates",
     "mem",
     "paired",

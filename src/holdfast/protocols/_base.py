@@ -17,6 +17,7 @@ from holdfast.engine import Keeper, Net, Optimiser, OptimiserName, ScheduleName,
 from holdfast.errors import BadInput, RunFailed
 from holdfast.methods import Learner
 from holdfast.protocols._boundaries import judged
+from holdfast.protocols._images import images_of
 from holdfast.protocols._session import Maker, Measured, Scored, Session, Watch, faults_of_hiding, name_of
 from holdfast.settings import BelowOne, Count, NonNegative, Positive, Whole, provenance, settings_of
 from holdfast.types import Record, Stream
@@ -223,6 +224,7 @@ def record_of(
         predictions=tuple(np.stack(column) for column in _columns(m, m.predictions)),
         uncertainties=tuple(np.stack(column).astype(np.float16) for column in _columns(m, m.uncertainties)),
         labels=tuple(task.test.y.cpu().numpy().astype(np.uint16) for task in stream.tasks),
+        images=images_of(stream),
     )
     return replace(record, metrics=metrics.summary(record))
 

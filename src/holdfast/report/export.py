@@ -1,4 +1,4 @@
-"""Records for other programs: CSV, Parquet, TensorBoard events."""
+"""Records for other programs: CSV, Parquet, TensorBoard events, pictures of paths."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from pathlib import Path
 from holdfast.errors import BadInput
 from holdfast.metrics import METRICS, frame, group, runs, scores
 from holdfast.metrics.tables import Rows
+from holdfast.report import strands
+from holdfast.report.paths import graph_of
 from holdfast.types import Record
 
 
@@ -50,10 +52,25 @@ def tensorboard(records: Sequence[Record], folder: Path) -> None:
         raise BadInput("event files need tensorboard; install it with: pip install 'holdfast[tensorboard]'") from error
     for each in group(records):
         for record in each.records:
-            name = re.sub(r"[^\w=.,+\[\]-]", "_", each.label)
-            with SummaryWriter(str(folder / name / f"seed{record.seed}")) as writer:  # type: ignore[no-untyped-call]
+            with SummaryWriter(str(folder / _file_word(each.label) / f"seed{record.seed}")) as writer:  # type: ignore[no-untyped-call]
                 for tag, value, step in _scalars(record):
                     writer.add_scalar(tag, value, step)  # type: ignore[no-untyped-call]
+
+
+def svg(records: Sequence[Record], folder: Path) -> None:
+    """A picture of the paths of each label, with its first seed, as in the report."""
+    drawn = {each.label: graph for each in group(records) if (graph := graph_of(each.first))}
+    if not drawn:
+        raise BadInput(
+            "no run here has paths to draw: they are of methods with a library of modules, mntdp and mntdp_s"
+        )
+    folder.mkdir()
+    for label, graph in drawn.items():
+        (folder / f"{_file_word(label)}.svg").write_text(strands.draw(graph, background="#ffffff"), encoding="utf-8")
+
+
+def _file_word(label: str) -> str:
+    return re.sub(r"[^\w=.,+\[\]-]", "_", label)
 
 
 def _scalars(record: Record) -> list[tuple[str, float, int]]:

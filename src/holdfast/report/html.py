@@ -14,8 +14,10 @@ from holdfast.metrics import Asked, Group, front, gaps, interval
 from holdfast.report import (
     card,
     early,
+    images,
     page,
     parts,
+    paths,
     plots,
     scenarios,
     settings,
@@ -30,6 +32,7 @@ from holdfast.report.reproduction import Reproduction
 from holdfast.types import Record
 
 DRAWN = 24  # labels of an arena in figures that have a line or a matrix for each
+FOLDED = 20  # tasks that are told of in a list of which only the heading is seen at first, if there are more
 COLUMNS = (
     "acc",
     "bwt",
@@ -66,17 +69,14 @@ def html(
         "" if reproduction is None else reproduced.section(reproduction),
         parts.section("Failed runs", "They are missing from all that follows.", _failed(failures or {})),
         parts.section("Summary", "", [*(_summary(arena, style) for arena in arenas), _notes(table.lacking([], asked))]),
-        parts.section(
-            "Tasks",
-            "What each is made of, for the first seed.",
-            [_tasks(arena) for arena in arenas if arena[0].alone is None],
-        ),
+        parts.section("Tasks", "What each is made of, for the first seed.", _tasks(arenas)),
         parts.section(
             "Scenarios side by side",
             "The same runs in two scenarios: how much higher ACC is in one of them, paired over seeds.",
             [_notes([scenarios.sentence(gap) for gap in gaps(groups)])],
         ),
         transfers.section(groups, style),
+        paths.section(groups),
         early.section(groups),
         studies.section(groups, drawn=reproduction is None),  # a reproduction draws its own
         parts.section(
@@ -183,14 +183,24 @@ def _summary(arena: Sequence[Group], style: dict[str, plots.Style]) -> str:
     return f"{_arena_title(arena)}{found}{_notes(table.lacking(arena))}"
 
 
-def _tasks(arena: Sequence[Group]) -> str:
-    """Where the names of tasks do not say it all: what they are made of, and where that is less than was asked for."""
-    tasks = [
-        f"{t} {task['name']}: {'; '.join(task[word] for word in ('about', 'note') if word in task)}."
-        for t, task in enumerate(arena[0].first.tasks, 1)
-        if "about" in task or "note" in task
-    ]
-    return _arena_title(arena) + _notes(tasks) if tasks else ""
+def _tasks(arenas: Sequence[Sequence[Group]]) -> list[str]:
+    """What tasks look like, each stream's once, and, where their names do not say it all, what they are made of and
+    where that is less than was asked for."""
+    drawn: dict[str, str] = {}
+    for arena in (arena for arena in arenas if arena[0].alone is None):
+        record = arena[0].first
+        tasks = [
+            f"{t} {task['name']}: {'; '.join(task[word] for word in ('about', 'note') if word in task)}."
+            for t, task in enumerate(record.tasks, 1)
+            if "about" in task or "note" in task
+        ]
+        notes = _notes(tasks)
+        if len(tasks) > FOLDED:
+            notes = f"<details><summary>What {len(tasks)} tasks are made of</summary>{notes}</details>"
+        made = images.strips(record) + notes
+        if made:
+            drawn.setdefault(made, _arena_title(arena) + made)
+    return list(drawn.values())
 
 
 def _notes(notes: Sequence[str]) -> str:

@@ -45,7 +45,7 @@ STYLE = """\
     --paper: #16181b; --card: #1d2024; --ink: #e6e4df; --quiet: #9a9da3; --line: #32363b; --accent: #8ec3d3;
     --good: #7fc79b; --bad: #e58e88; --some: #d9b45f; --best-bg: #21382b; --tie-bg: #2b2e33;
   }
-  .plot, .glyph, .bar { filter: invert(1) hue-rotate(180deg); }
+  .plot, .glyph, .bar, .paths svg { filter: invert(1) hue-rotate(180deg); }
 }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
@@ -71,7 +71,8 @@ section { margin-top: 3.2rem; }
 h3 .aside { display: block; }
 .scenario { color: var(--accent); }
 .wide { overflow-x: auto; background: var(--card); border: 1px solid var(--line); border-radius: 8px; }
-.wide:focus-visible, summary:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+.wide:focus-visible, summary:focus-visible, select:focus-visible, .paths g:focus-visible {
+  outline: 2px solid var(--accent); outline-offset: 2px; }
 table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums lining-nums; font-size: .88rem; }
 th, td { padding: .5rem .8rem; text-align: left; vertical-align: baseline; white-space: nowrap; }
 thead th { color: var(--quiet); font-size: .76rem; font-weight: 500; border-bottom: 1px solid var(--line); }
@@ -119,6 +120,21 @@ figcaption { margin-bottom: .3rem; font-size: .88rem; font-weight: 600; }
 .scale { display: flex; align-items: center; gap: .6rem; margin: .2rem 0 0; color: var(--quiet); font-size: .8rem; }
 .bar { flex: none; width: 140px; height: 10px; border-radius: 3px; }
 .grey.bar { width: 90px; filter: none; border: 1px solid var(--line); }
+.paths { margin: .4rem 0 1.6rem; }
+.paths .wide { padding: .4rem .6rem; }
+.paths svg { display: block; margin: 0 auto; }
+.paths label { display: block; margin: .6rem 0; font-size: .88rem; }
+.paths select { max-width: 100%; padding: .15rem .3rem; font: inherit; color: var(--ink); background: var(--card);
+  border: 1px solid var(--line); border-radius: 4px; }
+.paths output { display: block; min-height: 3.2em; margin-top: .4rem; font-size: .85rem; }
+.paths.asked svg g { opacity: .1; }
+.paths.asked svg g.lit { opacity: 1; }
+.strips { display: flex; flex-wrap: wrap; gap: .7rem; }
+.strips figure { min-width: min(100%, 8.5rem); max-width: 100%; padding: .5rem; }
+.strips img { display: block; max-width: 100%; height: auto; }
+.strips .coarse { image-rendering: pixelated; }
+.strips figcaption { width: 0; min-width: 100%; margin: .35rem 0 0; color: var(--quiet); font-size: .8rem;
+  font-weight: 400; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; }
 .deep { overflow-x: auto; }
 .deep .plot { min-width: 680px; }
 .audit .tight { min-width: 5.5rem; white-space: normal; text-align: center; vertical-align: bottom; line-height: 1.25; }
@@ -153,5 +169,23 @@ for (const place of document.querySelectorAll(".plot")) {
   const figure = JSON.parse(place.querySelector("script").textContent);
   place.replaceChildren();
   Plotly.newPlot(place, figure.data, figure.layout, {responsive: true, displayModeBar: false, scrollZoom: false});
+}
+for (const graph of document.querySelectorAll(".paths")) {
+  const chosen = graph.querySelector("select"), told = graph.querySelector("output"), hint = told.textContent;
+  const parts = [...graph.querySelectorAll("[data-tasks]")];
+  const show = (part) => {
+    const tasks = part ? part.dataset.tasks.split(" ") : [];
+    graph.classList.toggle("asked", tasks.length > 0);
+    for (const each of parts) {
+      each.classList.toggle("lit", each.dataset.tasks.split(" ").some((task) => tasks.includes(task)));
+    }
+    told.textContent = part ? part.querySelector("title").textContent : hint;
+  };
+  const rest = () => show(parts.find((part) => part.dataset.tasks === chosen.value));
+  for (const part of parts) {
+    for (const event of ["pointerenter", "focus"]) part.addEventListener(event, () => show(part));
+    for (const event of ["pointerleave", "blur"]) part.addEventListener(event, rest);
+  }
+  chosen.addEventListener("change", rest);
 }
 """

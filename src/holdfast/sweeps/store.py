@@ -1,4 +1,4 @@
-"""The output folder: experiment.json, cells/<name>/record.json and predictions.npz, summary.json; all atomic."""
+"""The output folder: experiment.json, cells/<name>/record.json and the arrays beside it, summary.json; all atomic."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ OURS = (
     "progress.json", LOCK,
 )  # fmt: skip
 HALF_WRITTEN = tuple(f".{name}." for name in OURS)  # how temporary files are called, which a killed process leaves
-_ARRAYS = ("predictions", "labels", "uncertainties")
+_FILES = {  # beside record.json
+    "predictions.npz": ("predictions", "labels", "uncertainties"),
+    "images.npz": ("images",),  # whoever may not pass images on takes this file out
+}
+_ARRAYS = tuple(name for names in _FILES.values() for name in names)
 _ROWS = {
     "tasks": {"name", "classes", "n_train", "n_val", "n_test"},
     "scorings": {"after_task", "step"},
@@ -50,7 +54,7 @@ def to_json(record: Record) -> dict[str, Any]:
     return {"schema": SCHEMA, **values, "R": R, "baseline": record.baseline.tolist()}
 
 
-def from_json(values: Mapping[str, Any], predictions: Mapping[str, np.ndarray]) -> Record:
+def from_json(values: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Record:
     content = {k: v for k, v in values.items() if k != "schema"}
     for name, wanted in _ROWS.items():
         content[name] = tuple(content[name])
@@ -59,18 +63,20 @@ def from_json(values: Mapping[str, Any], predictions: Mapping[str, np.ndarray]) 
     for name in ("R", "baseline"):
         content[name] = np.array(content[name], dtype=np.float64)  # null is NaN
     for name in _ARRAYS:
-        columns = [k for k in predictions if k.startswith(f"{name}_")]
-        content[name] = tuple(predictions[f"{name}_{i}"] for i in range(len(columns)))
+        columns = [k for k in arrays if k.startswith(f"{name}_")]
+        content[name] = tuple(arrays[f"{name}_{i}"] for i in range(len(columns)))
     return Record(**content)
 
 
 def write_record(record: Record, folder: Path) -> None:
-    """predictions.npz first: a record.json means a whole cell."""
+    """record.json last: it means a whole cell."""
     folder.mkdir(parents=True, exist_ok=True)
-    arrays = {f"{name}_{i}": a for name in _ARRAYS for i, a in enumerate(getattr(record, name))}
-    packed = io.BytesIO()
-    np.savez_compressed(packed, **arrays)
-    write_bytes(folder / "predictions.npz", packed.getvalue())
+    for file, names in _FILES.items():
+        arrays = {f"{name}_{i}": array for name in names for i, array in enumerate(getattr(record, name))}
+        if arrays:
+            packed = io.BytesIO()
+            np.savez_compressed(packed, **arrays)
+            write_bytes(folder / file, packed.getvalue())
     write_text(folder / "record.json", json.dumps(to_json(record), allow_nan=False))
 
 
@@ -80,11 +86,11 @@ def read_record(folder: Path) -> Record:
         values = json.loads((folder / "record.json").read_text())
         if values.get("schema") != SCHEMA:
             raise BadInput(f"{folder}/record.json has schema {values.get('schema')}, this version reads {SCHEMA}")
-        predictions: dict[str, np.ndarray] = {}
-        if (folder / "predictions.npz").exists():
-            with np.load(folder / "predictions.npz", allow_pickle=False) as arrays:
-                predictions = dict(arrays)
-        return from_json(values, predictions)
+        arrays: dict[str, np.ndarray] = {}
+        for file in (folder / name for name in _FILES if (folder / name).exists()):
+            with np.load(file, allow_pickle=False) as found:
+                arrays |= dict(found)
+        return from_json(values, arrays)
     except BadInput:
         raise
     except (*_UNREADABLE, KeyError, TypeError, AttributeError) as error:
