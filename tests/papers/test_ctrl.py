@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
-import numpy as np
 import pytest
 
 import holdfast as hf
@@ -12,13 +9,6 @@ from holdfast import papers
 from holdfast.papers.ctrl import rows, standard, transfer
 
 TABLES = ("table11", "table12", *transfer.TABLES)
-
-
-def record(R, seed=0, numbers=(250_000,), flops=3e12, **metrics):
-    R = np.array(R, dtype=float)
-    return SimpleNamespace(
-        final=R, seed=seed, resources={"numbers": list(numbers)}, metrics={"flops": flops, **metrics}
-    )
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +21,9 @@ def found():
     return made
 
 
-def test_cells_are_read_as_the_tables_have_them():
-    whole = [record([[0.7, 0.1], [0.5, 0.4]], acc=0.45), record([[0.6, 0.2], [0.6, 0.5]], seed=1, acc=0.55)]
-    alone = [record([[0.35]], seed=1), record([[0.3]])]  # in another order
+def test_cells_are_read_as_the_tables_have_them(hand_made):
+    whole = [hand_made([[0.7, 0.1], [0.5, 0.4]], acc=0.45), hand_made([[0.6, 0.2], [0.6, 0.5]], seed=1, acc=0.55)]
+    alone = [hand_made([[0.35]], seed=1), hand_made([[0.3]])]  # in another order
     runs = {("ER", "S-", False): whole, ("ER", f"S-, {rows.ALONE}", False): alone}
     read = lambda metric: rows.measured(runs, "ER", "S-", metric, False)  # noqa: E731
     assert read(rows.FIRST) == [0.7, 0.6] and read(rows.LAST) == [0.4, 0.5] and read("acc") == [0.45, 0.55]
