@@ -171,3 +171,18 @@ def test_nothing_that_was_learned_ever_changes_also_on_augmented_images(settings
         assert (found[t:] == found[t]).all()
     rows = record.study["paths"]
     assert [len(row["knn"]) for row in rows] == ([0] * 6 if settings.get("prior") == "random" else [0, 1, 2, 3, 4, 5])
+
+
+@pytest.mark.parametrize("paths", [1, None])
+@pytest.mark.parametrize(
+    ("net", "shape", "printed"),
+    [(hf.net("mlp", hidden=(1000, 1000)), (1, 28, 28), 71.8), (hf.net("ctrl_resnet"), (3, 32, 32), 24.4)],
+    ids=["table11", "table12"],
+)
+def test_mem_of_new_paths_is_what_paper_000_prints(net, shape, printed, paths):
+    """Γ is not counted."""
+    x, y = torch.zeros(10, *shape), torch.arange(10)
+    blank = hf.stream("permuted", tasks=10, scenario="task", data=(x, y, x, y))
+    method = hf.method("mntdp_s", prior="random", nearest_paths=paths)  # no neighbours are looked for
+    cell = hf.Cell(method, blank, net, hf.protocol("epochs"), seed=0)
+    assert round(4 * cell.numbers()[-1] / 1e6, 1) == printed

@@ -68,7 +68,6 @@ TABLE10 = {  # train, test, in numbers
     "EWC": (SHARED + 6 * 650 + 2 * 6 * SHARED, N + 5 * 650),  # θ, F θ* and F: and outputs of all tasks are one layer
     "ER": (607_050 + 6 * 150 * 3074, N),
     "MNTDP-D": (N, N),
-    "MNTDP-S": (N, N),
 }
 
 
