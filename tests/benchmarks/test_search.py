@@ -55,7 +55,7 @@ def test_each_search_stands_beside_the_runs_of_its_stream(search, folders):
     (cheap,) = (record for record in made_cheap if len(record.tasks) == 3)
     for t, taken in enumerate(made[-1].tasks, 1):
         assert " ".join(map(str, taken.path)) == cheap.settings["option"]["value"][t]
-        assert taken.test == (cheap.predictions[t][t] == cheap.labels[t]).mean()
+        assert taken.test == (cheap.predictions[t][-1] == cheap.labels[t]).mean()
         assert taken.val == max(row["quality"] for row in cheap.study["trials"] if row["task"] == t)
 
 
