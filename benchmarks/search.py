@@ -205,6 +205,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print the same as JSON")
     given = parser.parse_args()
     made = searches([record for folder in given.folders for record in hf.Comparison.read(folder).records])
+    if not made:
+        parser.error("no finished run of mntdp on more than one task is in these folders")
     if given.json:
         runs = [{**asdict(search), "ratio": search.ratio} for search in made]
         print(json.dumps({"overall": overall(made), "runs": runs}, indent=1))
