@@ -166,6 +166,7 @@ def test_it_keeps_what_finetune_forgets():
         (hf.net("mlp", hidden=(1000, 1000)), (1, 28, 28), 10, 1.0, 7.6),
         pytest.param(hf.net("mlp", hidden=(1000, 1000)), (1, 28, 28), 10, 4.0, 78.5, marks=pytest.mark.slow),
         (hf.net("alexnet"), (3, 32, 32), 6, 1.0, 26.6),
+        (hf.net("alexnet"), (3, 32, 32), 10, 1.0, 27.0),
         pytest.param(hf.net("alexnet"), (3, 32, 32), 6, 2.5, 164.0, marks=pytest.mark.slow),
     ],
 )

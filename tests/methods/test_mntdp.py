@@ -101,6 +101,7 @@ def test_a_path_that_is_reused_adds_no_number_and_only_its_name_in_bytes():
     [
         (0, 10, hf.net("mlp", hidden=(1000, 1000)), (1, 28, 28), 71.8),  # Table 11: MNTDP-D, all modules new
         (0, 6, hf.net("ctrl_resnet"), (3, 32, 32), 14.6),  # Table 13, as independent
+        (1, 10, hf.net("ctrl_resnet"), (3, 32, 32), 24.3),  # Table 12: MNTDP-D, all with the first stem
         (2, 10, hf.net("mlp", hidden=(1000, 1000)), (1, 28, 28), 7.5),  # as new-head freeze
         (6, 6, hf.net("ctrl_resnet"), (3, 32, 32), 2.5),
     ],

@@ -117,6 +117,7 @@ def test_it_keeps_what_finetune_forgets():
     [
         (10, hf.net("mlp", hidden=(1000, 1000)), (1, 28, 28), 253.8),
         (6, hf.net("ctrl_resnet"), (3, 32, 32), 51.1),
+        (10, hf.net("ctrl_resnet"), (3, 32, 32), 133.8),
     ],
 )
 def test_mem_is_what_paper_000_prints(tasks, net, shape, printed):

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 import holdfast as hf
 from holdfast import papers
-from holdfast.papers.ctrl import paths, rows, standard, transfer
+from holdfast.papers.ctrl import ablation, paths, rows, standard, transfer
 
 TABLES = ("table11", "table12", *transfer.TABLES)
-
-
-def record(R, seed=0, numbers=(250_000,), flops=3e12, **metrics):
-    R = np.array(R, dtype=float)
-    return SimpleNamespace(
-        final=R, seed=seed, resources={"numbers": list(numbers)}, metrics={"flops": flops, **metrics}
-    )
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +24,9 @@ def found():
     return made
 
 
-def test_cells_are_read_as_the_tables_have_them():
-    whole = [record([[0.7, 0.1], [0.5, 0.4]], acc=0.45), record([[0.6, 0.2], [0.6, 0.5]], seed=1, acc=0.55)]
-    alone = [record([[0.35]], seed=1), record([[0.3]])]  # in another order
+def test_cells_are_read_as_the_tables_have_them(hand_made):
+    whole = [hand_made([[0.7, 0.1], [0.5, 0.4]], acc=0.45), hand_made([[0.6, 0.2], [0.6, 0.5]], seed=1, acc=0.55)]
+    alone = [hand_made([[0.35]], seed=1), hand_made([[0.3]])]  # in another order
     runs = {("ER", "S-", False): whole, ("ER", f"S-, {rows.ALONE}", False): alone}
     read = lambda metric: rows.measured(runs, "ER", "S-", metric, False)  # noqa: E731
     assert read(rows.FIRST) == [0.7, 0.6] and read(rows.LAST) == [0.4, 0.5] and read("acc") == [0.45, 0.55]
@@ -109,3 +102,58 @@ def test_new_modules_are_counted_in_the_paths_of_a_run():
     read = lambda metric: paths.measured(found, "MNTDP-D", "S_out", metric, False)  # noqa: E731
     assert read(paths.NEW) == [1, 2] and read(paths.ALL) == [4, 5]
     assert paths.measured({}, "MNTDP-D", "S_out", paths.NEW, False) is None
+
+
+def test_the_cheap_search_is_a_row_of_ours_in_the_transfer_tables():
+    recipe = papers.find("ctrl/table13")
+    (entry,) = [e for e in papers.only(recipe.entries("smoke"), [rows.CHEAP]) if rows.ALONE not in e.column]
+    assert entry.method.search == "halving" and "our" in rows.CHEAP and "," not in rows.CHEAP
+    cells = [cell for cell in recipe.published if cell["row"] == rows.CHEAP]
+    assert {"acc", rows.TRANSFER, rows.FLOPS} <= {cell["metric"] for cell in cells}
+    assert all(cell["published"] is None for cell in cells)
+    assert rows.CHEAP not in {entry.row for entry in papers.find("ctrl/table12").entries("smoke")}
+
+
+def test_all_past_paths_are_a_row_of_every_table():
+    for table in TABLES:
+        (entry, *_) = [e for e in papers.find(f"ctrl/{table}").entries("smoke") if e.row == "MNTDP-S (k=all)"]
+        assert entry.method.nearest_paths is None
+
+
+def test_the_ablation_differs_from_the_very_cells_of_the_tables_in_one_thing():
+    made = {(e.row, e.column): e for e in papers.find("ctrl/ablation").entries("smoke")}
+    tables = {e.cell(0).name for t in ("table13", "table16") for e in papers.find(f"ctrl/{t}").entries("smoke")}
+    for column in ablation.STREAMS:
+        plain = made[ablation.PLAIN, column]
+        assert plain.cell(0).name in tables
+        assert made[ablation.PLAIN, f"{column}, {rows.ALONE}"].cell(0).name in tables
+        for name, own in ablation.VARIANTS.items():
+            entry = made[name, column]
+            assert entry.method == replace(plain.method, **own.method) and entry.net == replace(plain.net, **own.net)
+            assert entry.stream is plain.stream and entry.protocol == plain.protocol
+    names = {entry.cell(0).name for entry in made.values()}
+    assert len(names) == len(made) == 2 * (len(ablation.VARIANTS) + 1)
+
+
+def test_alone_networks_of_the_ablation_are_one_however_they_are_cut():
+    """So T(S) of all rows is held against the same runs."""
+    plain = rows.alone(transfer.entry(ablation.PLAIN, "S-", "minus", "smoke"))
+    (R, *others) = [ablation.varied(plain, name, "smoke").cell(0).run() for name in ablation.VARIANTS]
+    for other in others:
+        assert (other.predictions[0] == R.predictions[0]).all()
+
+
+def test_what_the_ablation_reads(hand_made):
+    whole = [hand_made([[0.7, 0], [0.7, 0.5]]), hand_made([[0.7, 0], [0.7, 0.6]], seed=1)]
+    runs = {("random path", "S-", False): whole}
+    recipe = papers.find("ctrl/ablation")
+    assert recipe.measure(runs, "random path", "S-", rows.CHANGE, False) == pytest.approx([-0.2, -0.1])
+    assert recipe.measure(runs, "random path", "S-", rows.TRANSFER, False) is None
+    runs[ablation.PLAIN, f"S-, {rows.ALONE}", False] = [hand_made([[0.3]], seed=1), hand_made([[0.2]])]
+    assert recipe.measure(runs, "random path", "S-", rows.TRANSFER, False) == pytest.approx([0.3, 0.3])
+    printed = {(c["row"], c["column"]): c["published"] for c in recipe.published if c["published"] is not None}
+    assert printed == {
+        ("MNTDP-D", "S-"): 0, ("MNTDP-D", "S_out"): 0, ("random path", "S-"): -0.2, ("random path", "S_out"): -0.3,
+        ("3 modules", "S_out"): -0.1, ("10 modules", "S_out"): 0,
+    }  # fmt: skip
+    assert not any(cell.get("judged") for cell in recipe.published)

@@ -298,3 +298,19 @@ def test_a_helper_beside_a_users_file_tells_cells_apart(tmp_path):
 
 def test_a_long_name_is_cut(cell):
     assert len(cell(type("L" * 300, (hf.Learner,), {"observe": lambda self, batch: None})()).name) < 120
+
+
+@pytest.mark.parametrize(
+    ("method", "passed", "idle"),
+    [
+        ("finetune", 1, 0), ("independent", 1, 2), ("mntdp", 1, 2), ("mntdp_s", 1, 2),
+        ("new_head", 1, 2 * (4 * 3 + 3) / (64 * 4 + 4 + 4 * 3 + 3)),
+    ],
+)  # fmt: skip
+def test_it_tells_what_a_row_of_the_last_task_passes_through(method, passed, idle):
+    """In networks, of three tasks; of `mntdp`, which is told no path, all modules are new, and beside its library."""
+    x, y = torch.zeros(12, 1, 8, 8), torch.arange(12) % 3
+    stream = hf.stream("permuted", tasks=3, scenario="task", data=(x, y, x, y))
+    cell = Cell(hf.method(method), stream, hf.net("mlp", hidden=(4,)), hf.protocol("epochs"), seed=0)
+    whole = 64 * 4 + 4 + 4 * 3 + 3
+    assert cell.passed() == (passed * whole, round(idle * whole))

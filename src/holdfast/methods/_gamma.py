@@ -1,23 +1,57 @@
-"""A distribution over paths that branch off one, and how it learns."""
+"""A distribution over paths that branch off past ones, and how it learns."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+
+from holdfast.engine import Growing
 
 
-class Gamma(nn.Module):
-    """log Γ of the L + 1 paths that branch off one to the right, a product of choices: old or new, layer by layer."""
+class Gamma(Growing):
+    """log Γ of the paths that branch off others to the right. Its one part is named after those: "[[0, 0], [0, 1]]"."""
 
-    def __init__(self, layers: int) -> None:
-        super().__init__()
-        self.logits = nn.Parameter(torch.zeros(layers, 2))
+    def build(self, name: str) -> nn.Module:
+        return Choices(json.loads(name))
 
     def forward(self) -> Tensor:
-        old, new = self.logits.log_softmax(1).unbind(1)
-        stays = F.pad(old.cumsum(0), (1, 0))  # log Π_{l<d} γ_l(old)
-        return stays + F.pad(new, (0, 1))
+        return next(iter(self.parts.values()))()  # type: ignore[no-any-return]
+
+
+class Choices(nn.Module):
+    """log Γ(π) = Σ log γ of the choices on the way of π, in the order of `beginnings`.
+
+    At each node of the tree that the others make, γ is a softmax over the modules that follow there, and new ones from
+    there on.
+    """
+
+    def __init__(self, paths: Sequence[Sequence[int]]) -> None:
+        super().__init__()
+        ends, layers = beginnings(paths), len(paths[0])
+        choices: list[tuple[tuple[int, ...], int | None]] = [(end[:-1], end[-1]) for end in ends if end]
+        choices += [(end, None) for end in ends if len(end) < layers]  # new from here on
+        ways = [{*((end[:d], end[d]) for d in range(len(end))), (end, None)} for end in ends]
+        self.logits = nn.Parameter(torch.zeros(len(choices)))
+        self.rivals: Tensor
+        self.register_buffer("rivals", torch.tensor([[a[0] == b[0] for b in choices] for a in choices]))
+        self.ways: Tensor
+        self.register_buffer("ways", torch.tensor([[float(choice in way) for choice in choices] for way in ways]))
+
+    def forward(self) -> Tensor:
+        logp = self.logits - torch.where(self.rivals, self.logits, -torch.inf).logsumexp(1)  # of the choices
+        return self.ways @ logp
+
+
+def beginnings(paths: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """What a path that branches off one of these may reuse: nothing first, last all of a path.
+
+    >>> beginnings([[0, 0], [0, 1]])
+    [(), (0,), (0, 0), (0, 1)]
+    """
+    return list(dict.fromkeys(tuple(path[:d]) for d in range(len(paths[0]) + 1) for path in paths))
 
 
 def reinforce(logp: Tensor, drawn: Tensor, reward: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from holdfast.audit.lease import Lease
 from holdfast.engine import Adam, Net, Optimiser, cross_entropy, restrict
-from holdfast.methods._gamma import Gamma, halves, reinforce
+from holdfast.methods._gamma import Gamma, beginnings, halves, reinforce
 from holdfast.methods._library import Modular, Path, tail_name
 from holdfast.settings import Count, NonNegative, Positive
 from holdfast.types import Batch, Lesson, StreamInfo
@@ -24,14 +24,15 @@ SURE = 0.99  # Γ of the likeliest path from which on it is the only one
 class MNTDPS(Modular):
     """Modular networks with a task-driven prior, stochastic (Veniat, Denoyer & Ranzato, 2021, paper 000, Alg. 1).
 
-        Γ(π_d) = Π_{l<d} γ_l(old) · γ_d(new),   d = 0, ..., L
+        Γ(π_d) = Π_{l<d} γ_l(old) · γ_d(new),   d = 0, ..., L, for each of the nearest past paths
         θ: CE of a path π ~ Γ for each row of one half;   Γ: E_{π~Γ}[CE] − η H(Γ) on the other, by REINFORCE:
         ∇ = −mean_i (r_i − r̄) ∇ log Γ(π_i),   r_i = −CE_i
 
-    Each layer has the nearest past path's module and a new one, which all paths share that have it. When a path has
-    Γ > 0.99, or after half of the steps, the likeliest is the only one and learns from all rows. The halves are drawn
-    class by class, once a task; each batch's rows of the one half make a step on θ, those of the other one on Γ, where
-    Alg. 1 alternates between batches. Under protocols that lend no data when a task begins all modules are new.
+    Each layer has the modules of the nearest past paths and a new one, which all paths share that have it; γ is a
+    softmax where paths part, and behind a new module all are new. When a path has Γ > 0.99, or after half of the steps,
+    the likeliest is the only one and learns from all rows. The halves are drawn class by class, once a task; each
+    batch's rows of the one half make a step on θ, those of the other one on Γ, where Alg. 1 alternates between batches.
+    Under protocols that lend no data when a task begins all modules are new.
 
     >>> import holdfast as hf
     >>> record = hf.run("mntdp_s", hf.stream("split", tasks=2, examples=50, val=0.2, scenario="task"),
@@ -42,16 +43,17 @@ class MNTDPS(Modular):
 
     entropy: NonNegative = 1.0  # η
     path_lr: Positive = 0.01  # Adam's, on Γ
+    nearest_paths: Count | None = 1  # past paths from which new ones branch off, the nearest; none: all
     neighbours: Count = 5  # of the k-NN classifier
-    prior: Literal["nearest", "random"] = "nearest"  # by which a past path is taken; random: the paper's ablation
+    prior: Literal["nearest", "random"] = "nearest"  # by which past paths are taken; random: the paper's ablation
 
     by_rows = True
 
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
         super().start(net, optimiser, info, rng)
-        self.gamma = Net(Gamma(self.layers), device=net.device)
+        self.gamma = Net(Gamma(), device=net.device)
         self.gamma_optimiser = Adam(self.path_lr)
-        self.old: Path = []  # the past path at hand; empty: all modules are new
+        self.old: list[Path] = []  # the past paths at hand; empty: all modules are new
         self.half = torch.zeros(0, dtype=torch.bool)  # rows that teach Γ
         self.left = 0  # steps until Γ is settled
 
@@ -59,67 +61,75 @@ class MNTDPS(Modular):
         super().begin(train, plan)
         if train is None or not self.paths:
             return
-        (self.old,) = self.nearest(train, 1)
-        self.gamma.set(torch.zeros(self.gamma.size))
-        self.gamma_optimiser.reset()
+        self.branch(self.nearest(train, self.nearest_paths))
         self.half, self.left = halves(train.y.cpu(), self.rng), plan.steps // 2
+
+    def branch(self, old: list[Path]) -> None:
+        """Γ of all paths that branch off these begins anew."""
+        self.old = old
+        self.gamma = Net(Gamma(), device=self.net.device)
+        self.gamma.grow(str(old), seed=0)
+        self.gamma_optimiser.reset()
 
     def observe(self, batch: Batch) -> Tensor:
         self.open(batch.task)
-        if not self.old or self.left <= 0:
-            depths = torch.full((len(batch),), self.depth)
-            return self.learn(batch, depths)
+        if self.left <= 0:
+            return self.learn(batch, self.whole(self.reused(batch.x, self.path[: self.depth])))
         self.left -= 1
         assert batch.rows is not None
         other = self.half[batch.rows.cpu()].to(batch.y.device)
         losses = [f(_rows(batch, of)) for f, of in ((self.explore, ~other), (self.judge, other)) if of.any()]
-        logp = self.gamma.module().detach()  # (L + 1,)
-        self.path = self.old[: int(logp.argmax())] + [self.task] * (self.layers - int(logp.argmax()))
+        logp = self.gamma.module().detach()  # of each path
+        reused = beginnings(self.old)[int(logp.argmax())]
+        self.path = [*reused] + [self.task] * (self.layers - len(reused))
         if logp.max().exp() > SURE:
             self.left = 0
         return losses[0]
 
     def explore(self, batch: Batch) -> Tensor:
         """A step on θ: each row takes a path of its own."""
-        return self.learn(batch, self.drawn(len(batch)))
+        return self.learn(batch, self.along(batch.x, self.drawn(len(batch))))
 
     def judge(self, batch: Batch) -> Tensor:
         """A step on Γ, the modules as they are."""
-        depths = self.drawn(len(batch))
+        taken = self.drawn(len(batch))
         with self.fresh.evaluating():
-            logits = restrict(self.along(batch.x, depths), self.allowed(batch.task))
+            logits = restrict(self.along(batch.x, taken), self.allowed(batch.task))
             reward = -F.cross_entropy(logits, batch.y, reduction="none")  # (B,)
         self.gamma.zero_grad()
         logp = self.gamma.module()
-        (reinforce(logp, depths.to(logp.device), reward) - self.entropy * -(logp.exp() * logp).sum()).backward()
+        (reinforce(logp, taken.to(logp.device), reward) - self.entropy * -(logp.exp() * logp).sum()).backward()
         self.gamma_optimiser.step(self.gamma)
         return -reward.mean()
 
-    def learn(self, batch: Batch, depths: Tensor) -> Tensor:
-        loss = cross_entropy(self.along(batch.x, depths), batch.y, self.allowed(batch.task))
-        if loss.requires_grad:  # or all rows took the past network itself
+    def learn(self, batch: Batch, logits: Tensor) -> Tensor:
+        loss = cross_entropy(logits, batch.y, self.allowed(batch.task))
+        if loss.requires_grad:  # or all rows took past networks as they are
             self.fresh.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             self.optimiser.step(self.fresh)
         return loss.detach()
 
     def drawn(self, n: int) -> Tensor:
-        """(n,) depths of n paths from Γ."""
+        """(n,) paths from Γ, by their places in it."""
         return torch.multinomial(self.gamma.module().detach().exp().cpu(), n, replacement=True, generator=self.rng)
 
-    def along(self, x: Tensor, depths: Tensor) -> Tensor:
+    def along(self, x: Tensor, taken: Tensor) -> Tensor:
         """(B, C): the logits of each row along its path. Rows with the same module go through it together."""
-        order = depths.argsort(stable=True)
-        depths, x = depths[order], x[order.to(x.device)]
-        reused, new = x, x[:0]
+        order, ends = taken.argsort(stable=True), beginnings(self.old)
+        rows = x[order.to(x.device)].split(taken.bincount(minlength=len(ends)).tolist())
+        reused = {end: h for end, h in zip(ends, rows, strict=True) if len(h)}  # by what they will reuse in all
+        new = x[:0]
         for layer in range(self.layers):
-            joins = int((depths == layer).sum())  # they come first among those that were reused so far
-            new, reused = _joined(new, reused[:joins]), reused[joins:]
-            if len(new):
+            joins = [reused.pop(end) for end in list(reused) if len(end) == layer]
+            if joins or len(new):
+                new = torch.cat([*([new] if len(new) else []), *joins])
                 new = self.fresh(new, [(tail_name(self.task, 0), layer)])
-            if len(reused):
-                reused = self.reused(reused, self.old[: layer + 1], layer)
-        return _joined(new, reused)[order.argsort().to(x.device)]
+            for path in dict.fromkeys(end[: layer + 1] for end in reused):
+                mates = [end for end in reused if end[: layer + 1] == path]
+                h = self.reused(torch.cat([reused[end] for end in mates]), path, layer)
+                reused |= zip(mates, h.split([len(reused[end]) for end in mates]), strict=True)
+        return torch.cat([*([new] if len(new) else []), *reused.values()])[order.argsort().to(x.device)]
 
     def whole(self, h: Tensor) -> Tensor:
         return self.fresh(h, [(tail_name(self.task, 0), layer) for layer in range(self.depth, self.layers)])
@@ -130,10 +140,6 @@ class MNTDPS(Modular):
     def close(self) -> None:
         super().close()
         self.old, self.half, self.left = [], torch.zeros(0, dtype=torch.bool), 0
-
-
-def _joined(a: Tensor, b: Tensor) -> Tensor:
-    return torch.cat([a, b]) if len(a) and len(b) else a if len(a) else b
 
 
 def _rows(batch: Batch, which: Tensor) -> Batch:

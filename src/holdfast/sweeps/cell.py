@@ -149,19 +149,22 @@ class Cell:
         return [learner.numbers_kept(t + 1) for t, learner in enumerate(self._beginning())]
 
     def passed(self) -> tuple[int, int]:
-        """Of the network's numbers, batch statistics included, those of the modules that a row of the last task passes
-        through to be answered, and all others. No step is taken.
+        """Of its networks' numbers, batch statistics included, those of the modules that a row of the last task passes
+        through to be answered, and those that only rows of other tasks do. No step is taken.
         """
         *_, learner = self._beginning()
-        task, seen = self.stream.tasks[-1], dict[nn.Module, None]()
-        own = [m for m in learner.net.module.modules() if [*m.parameters(recurse=False), *m.buffers(recurse=False)]]
+        given, seen = self.stream.info.task_given, dict[nn.Module, None]()
+        modules = [m for net in vars(learner).values() if isinstance(net, Net) for m in net.module.modules()]
+        own = [m for m in modules if [*m.parameters(recurse=False), *m.buffers(recurse=False)]]
         watched = [m.register_forward_hook(lambda module, *_: seen.setdefault(module)) for m in own]
+        counts = []
         with torch.inference_mode():
-            learner.predict(task.test.x(slice(1)), task.t if self.stream.info.task_given else None)
+            for task in reversed(self.stream.tasks):
+                learner.predict(task.test.x(slice(1)), task.t if given else None)
+                counts.append(sum(map(_numbers_in, seen)))
         for handle in watched:
             handle.remove()
-        passed, whole = (sum(map(_numbers_in, modules)) for modules in (seen, own))
-        return passed, whole - passed
+        return counts[0], counts[-1] - counts[0]
 
     def _beginning(self) -> Iterator[Learner]:
         """The learner at the beginning of each task."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from holdfast.papers.base import Recipe
-from holdfast.papers.ctrl import described, overall, paths, standard, transfer
+from holdfast.papers.ctrl import ablation, described, overall, paths, standard, transfer
 
 
 def recipes() -> list[Recipe]:
-    return [recipe for family in (overall, described, transfer, standard, paths) for recipe in family.recipes()]
+    families = (overall, described, transfer, ablation, standard, paths)
+    return [recipe for family in families for recipe in family.recipes()]

@@ -49,12 +49,13 @@ def recipes() -> list[Recipe]:
             (),
             _size,
             lambda row, column, metric, printed: "" if row in rows.ROWS else rows.NOT_BUILT,
-            "N is the size of the backbone: the ResNet of width 64 on S-, where T = 6, ER's memory has r = 150 rows of "
-            "3,074 numbers per task, k = 1 and b = 7. `test`: what a row of the last task passes through. `train`: "
-            "that, and what is kept beside the network; what other tasks have for themselves lies idle, though Mem. of "
-            "Tables 11 to 17 counts it.",
+            "N is the size of the backbone, the ResNet of width 64 or, with *, the AlexNet, on S-, where T = 6, ER's "
+            "memory has r = 150 rows of 3,074 numbers per task, k = 1 and b = 7. `test`: what a row of the last task "
+            "passes through. `train`: that, and what is kept beside the network; what other tasks have for themselves "
+            "lies idle, though Mem. of Tables 11 to 17 counts it.",
             "EWC's outputs of other tasks and batch statistics are what is missing to whole numbers. kbN of MNTDP-D is "
-            "of paths that are learned side by side. Wide HAT (SN), DEN and RCL (N + pT) and Learn to Grow (N + 2pT) "
+            "of paths that are learned side by side, 2kN of MNTDP-S of the past path and a second set of modules; here "
+            "is what a task's own path has. Wide HAT (SN), DEN and RCL (N + pT) and Learn to Grow (N + 2pT) "
             "are left out: the paper does not print S and p.",
         ),
     ]
@@ -129,13 +130,15 @@ def _why_not_task(row: str, column: str, metric: str, printed: float) -> str:
 def _size(row: str, column: str, metric: str) -> float | None:
     if row not in rows.ROWS:
         return None
-    kept, passed, idle = _sizes(row)
-    return (kept - idle if column.startswith(TRAIN) else passed) / _sizes("Finetune")[1]
+    kept, passed, idle = _sizes(row, row)
+    _, backbone, _ = _sizes("Finetune", row)
+    return (kept - idle if column.startswith(TRAIN) else passed) / backbone
 
 
 @cache
-def _sizes(row: str) -> tuple[int, int, int]:
-    """Numbers: kept after the last task (Mem.), passed through by a row of it, and idle in the network meanwhile."""
+def _sizes(row: str, whose: str) -> tuple[int, int, int]:
+    """Numbers of a row's method on the network of another row: kept after the last task (Mem.), passed through by a row
+    of it, and idle in the networks meanwhile."""
     stream = hf.stream("ctrl", kind="minus", data="synth", rows=0.0025, test=1, head=transfer.head(row))
-    cell = hf.Cell(rows.method(row, stream), stream, rows.convolutional(row, "full"), hf.protocol("epochs"), seed=0)
+    cell = hf.Cell(rows.method(row, stream), stream, rows.convolutional(whose, "full"), hf.protocol("epochs"), seed=0)
     return cell.numbers()[-1], *cell.passed()

@@ -16,6 +16,7 @@ LAMBDAS = (1.0, 5.0, 10.0, 50.0, 100.0, 500.0, 1e3, 5e3, 1e4)  # appendix C
 FEW_LAMBDAS = (1.0, 50.0, 1e3)  # below the full scale
 PER_CLASS = 15  # rows of each class of each task in ER's memory
 NOT_BUILT = "not built yet"
+CHEAP = "MNTDP-D (our cheap search)"  # no row of the paper's
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Row:
     learns_on: bool = False  # weights that tasks share are trained after the first: there the authors' norms differ
     star: bool = False  # the AlexNet in place of the ResNet
     wide: bool = False  # as many times wider as Mem. says
-    streams: Literal["all", "permuted", "images"] = "all"  # Table 11, or all others
+    streams: Literal["all", "permuted", "images", "transfer"] = "all"  # Table 11, all others, or Tables 13 to 17
 
 
 FISHER: Mapping[str, Any] = {"samples": 1024, "labels": "predicted"}
@@ -47,7 +48,9 @@ ROWS: Mapping[str, Row] = {
     "ER": Row("er", {"rule": "task class ring"}, remembers=True, learns_on=True),
     "PNN": Row("pnn"),
     "MNTDP-S": Row("mntdp_s"),
+    "MNTDP-S (k=all)": Row("mntdp_s", {"nearest_paths": None}),
     "MNTDP-D": Row("mntdp"),
+    CHEAP: Row("mntdp", {"search": "halving"}, streams="transfer"),
     "MNTDP-D *": Row("mntdp", star=True, streams="images"),
     "HAT": Row("hat", streams="permuted"),
     "HAT (wide)": Row("hat", wide=True, streams="permuted"),
@@ -87,9 +90,10 @@ def method(row: str, stream: hf.Stream, **own: Any) -> hf.Learner:
     return hf.method(found.method, **{**found.settings, **({"memories": memory} if found.remembers else {}), **own})
 
 
-def rows_on(permuted: bool) -> list[str]:
-    """The rows of Table 11, or those of the others."""
-    return [name for name, row in ROWS.items() if row.streams in ("all", "permuted" if permuted else "images")]
+def rows_on(table: Literal["permuted", "images", "transfer"]) -> list[str]:
+    """The rows of Table 11, of Table 12, or of Tables 13 to 17."""
+    mine = {"all", table, *(["images"] if table == "transfer" else [])}
+    return [name for name, row in ROWS.items() if row.streams in mine]
 
 
 def convolutional(row: str, scale: Scale, **norms: Any) -> Any:

@@ -44,8 +44,10 @@ def recipe(table: str) -> Recipe:
         f"ctrl/{table}",
         title,
         {"smoke": ("digits",) if data == "mnist" else (), "laptop": (data,), "full": (data,)},
-        {"smoke": 0.2, "laptop": 60 if data == "mnist" else 150, "full": 10_000},
-        lambda scale: [entry(row, table, scale) for row in rows.rows_on(table == "table11")],
+        {"smoke": 0.2, "laptop": 65 if data == "mnist" else 160, "full": 10_000},
+        lambda scale: [
+            entry(row, table, scale) for row in rows.rows_on("permuted" if table == "table11" else "images")
+        ],
         rows.measured,
         cells,
         seeds={"smoke": 1, "laptop": 1, "full": 3},
