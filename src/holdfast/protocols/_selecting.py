@@ -289,8 +289,15 @@ class Selection:
         session.note_looks([session.stream.segments[task.t]], looks if booked is None else looks - booked)
         self._note(under_way["number"], task.t, candidate, showing, kept, course.failed, began_from)
         showing.lease.close()
-        tried = under_way["looks"], under_way["curve"]
+        tried = under_way["looks"], self._levelled(under_way["curve"], candidate)
         return Tried(under_way["number"], dict(candidate.settings), kept, *tried, candidate.option, course.failed)
+
+    def _levelled(self, curve: list[dict[str, Any]], candidate: Candidate) -> list[dict[str, Any]]:
+        """The learning curve of a trial. That of an option which asked for so few steps goes on level: it has learned
+        what it can."""
+        if not curve or not isinstance(candidate.steps, int):
+            return curve
+        return curve + [{**curve[-1], "step": step} for step in range(candidate.steps + 1, self.looks.score_first + 1)]
 
     def finish(self, task: Task, tried: Tried) -> None:
         """The learner takes the weights where the trial was stopped, and finishes the task."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from holdfast.papers.base import Recipe
-from holdfast.papers.ctrl import described, overall, standard, transfer
+from holdfast.papers.ctrl import described, long, overall, standard, transfer
 
 
 def recipes() -> list[Recipe]:
-    return [recipe for family in (overall, described, transfer, standard) for recipe in family.recipes()]
+    return [recipe for family in (overall, long, described, transfer, standard) for recipe in family.recipes()]
