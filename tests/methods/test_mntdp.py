@@ -10,7 +10,7 @@ import holdfast as hf
 from holdfast.audit import Lease
 from holdfast.engine import SGD, Net
 from holdfast.methods._halving import Racer, ridge_accuracy, survivors
-from holdfast.methods._library import knn_accuracy
+from holdfast.methods._library import CHUNK, knn_accuracy
 from holdfast.methods.mntdp import MNTDP
 from holdfast.seeds import generator, seeded
 from holdfast.sweeps import Cell
@@ -247,6 +247,25 @@ def test_the_nearest_path_is_the_one_whose_features_tell_the_classes_apart():
     assert options[0].steps == 1  # nothing to learn
     learner, lease = library_of_two(ties="new")
     assert names(learner.options(lease)) == ["2 2 2", "0 2 2", "0 0 2", "0 0 0"]
+
+
+def test_what_past_networks_begin_with_alike_is_passed_through_once():
+    """Features are what each network makes of rows by itself, bit for bit; rows in more than one chunk."""
+    learner, _ = library_of_two()
+    for path in ([0, 0, 2], [0, 3, 3], [1, 1, 4]):
+        learner.path = path
+        learner.begun = False
+        learner.open(learner.task)
+        learner.close()
+    x = torch.randn(CHUNK + 7, 4, generator=torch.Generator().manual_seed(0))
+    trunks = [(1, 1), (0, 3), (0,), (0, 0), ()]
+    alone = {trunk: learner.reused(x[:CHUNK], trunk) for trunk in trunks}
+    passed = []
+    learner.reused, whole = lambda x, path, start: passed.append(path) or whole(x, path, start), learner.reused
+    found = learner.features(x, trunks)
+    assert set(found) == set(trunks) and all(torch.equal(found[t][:CHUNK], alone[t]) for t in trunks)
+    assert passed == [(0,), (0, 0), (0, 3), (1,), (1, 1)] * 2
+    assert all(len(features) == len(x) for features in found.values())
 
 
 def test_all_past_paths_may_be_candidates_and_one_at_random():

@@ -13,7 +13,7 @@ from holdfast.audit.lease import Lease
 from holdfast.engine import cross_entropy
 from holdfast.methods._base import Option, Rung
 from holdfast.methods._halving import MARGINS, PROBE_ROWS, RUNGS, Racer, ridge_accuracy, survivors
-from holdfast.methods._library import Modular, Path
+from holdfast.methods._library import Modular, Path, Trunk
 from holdfast.seeds import beside
 from holdfast.settings import Count
 from holdfast.types import Batch
@@ -90,12 +90,16 @@ class MNTDP(Modular):
         before its new modules have learned."""
         some = torch.randperm(len(train), generator=beside(self.rng, "probe"))[:PROBE_ROWS]
         batch, val = train.take(some), train.val_x[:PROBE_ROWS]
-        found = {}
-        for path in candidates:
-            trunk = [maker for maker in path if maker != self.task][: self.layers - 1]
-            ours, theirs = (self.features(x, trunk, pooled=True) for x in (batch.x, val))
-            found[_written(path)] = ridge_accuracy(ours, batch.y, theirs, train.val_y[:PROBE_ROWS])
-        return found
+        trunks = {_written(path): self._reusing(path)[: self.layers - 1] for path in candidates}
+        ours, theirs = (self.features(x, list(trunks.values()), pooled=True) for x in (batch.x, val))
+        return {
+            name: ridge_accuracy(ours[trunk], batch.y, theirs[trunk], train.val_y[:PROBE_ROWS])
+            for name, trunk in trunks.items()
+        }
+
+    def _reusing(self, path: Path) -> Trunk:
+        """The makers of what a path has from earlier ones."""
+        return tuple(maker for maker in path if maker != self.task)
 
     def choose(self, option: Option) -> None:
         if self.paths:  # the first task has one path, whatever network the protocol gave it since
