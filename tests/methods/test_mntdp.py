@@ -10,7 +10,7 @@ import holdfast as hf
 from holdfast.audit import Lease
 from holdfast.engine import SGD, Net
 from holdfast.methods._halving import Racer, ridge_accuracy, survivors
-from holdfast.methods._library import knn_accuracy
+from holdfast.methods._library import CHUNK, knn_accuracy
 from holdfast.methods.mntdp import MNTDP
 from holdfast.seeds import generator, seeded
 from holdfast.sweeps import Cell
@@ -250,6 +250,25 @@ def test_the_nearest_path_is_the_one_whose_features_tell_the_classes_apart():
     assert names(learner.options(lease)) == ["2 2 2", "0 2 2", "0 0 2", "0 0 0"]
 
 
+def test_what_past_networks_begin_with_alike_is_passed_through_once():
+    """Features are what each network makes of rows by itself, bit for bit; rows in more than one chunk."""
+    learner, _ = library_of_two()
+    for path in ([0, 0, 2], [0, 3, 3], [1, 1, 4]):
+        learner.path = path
+        learner.begun = False
+        learner.open(learner.task)
+        learner.close()
+    x = torch.randn(CHUNK + 7, 4, generator=torch.Generator().manual_seed(0))
+    trunks = [(1, 1), (0, 3), (0,), (0, 0), ()]
+    alone = {trunk: learner.reused(x[:CHUNK], trunk) for trunk in trunks}
+    passed = []
+    learner.reused, whole = lambda x, path, start: passed.append(path) or whole(x, path, start), learner.reused
+    found = learner.features(x, trunks)
+    assert set(found) == set(trunks) and all(torch.equal(found[t][:CHUNK], alone[t]) for t in trunks)
+    assert passed == [(0,), (0, 0), (0, 3), (1,), (1, 1)] * 2
+    assert all(len(features) == len(x) for features in found.values())
+
+
 def test_all_past_paths_may_be_candidates_and_one_at_random():
     learner, lease = library_of_two(nearest_paths=None)
     assert names(learner.options(lease)) == ["0 0 0", "1 1 1", "0 0 2", "1 1 2", "0 2 2", "1 2 2", "2 2 2"]
@@ -260,6 +279,42 @@ def test_all_past_paths_may_be_candidates_and_one_at_random():
         taken.add(names(learner.options(lease))[0])
         assert learner.scores == []
     assert taken == {"0 0 0", "1 1 1"}
+
+
+def test_thrift_takes_the_path_with_the_fewest_new_weights_that_lacks_little():
+    """New weights of a 4-6-5-2 perceptron: head 12, the second layer and the head 47, all 77."""
+    learner, _ = library_of_two(thrift=0.02)
+    head, half, whole = ("0 0 2", 0.56), ("0 2 2", 0.59), ("2 2 2", 0.60)
+    assert learner.prefer([head]) == [0]
+    assert learner.prefer([head, half]) == [1]  # .03 behind, and never to come back
+    assert learner.prefer([half, whole]) == [0, 1]
+    assert learner.prefer([half, whole, ("0 0 0", 0.58)]) == [2, 0, 1]  # .02 behind is not more than .02
+    assert learner.prefer([half, whole, ("0 2 2", 0.595)]) == [2, 0, 1]  # the same path, of another learning rate
+    assert learner.prefer([half, whole, ("0 0 0", 0.62)]) == [2, 1]  # half lacks .03 now
+    learner.thrift = 0.0
+    assert learner.prefer([head, half, whole]) == [2] and learner.prefer([half, ("2 2 2", 0.59)]) == [0]
+
+
+WORTHS = (0.58, 0.57, 0.50, 0.10)  # of paths, by how many modules are reused of three
+
+
+class Judged(MNTDP):
+    """Its paths are as good as is written here."""
+
+    def prefer(self, tried):
+        return super().prefer([(o, WORTHS[sum(m != str(self.task) for m in o.split())]) for o, _ in tried])
+
+
+@pytest.mark.parametrize(("thrift", "path"), [(0.0, [1, 1, 1]), (0.01, [0, 1, 1]), (0.08, [0, 0, 1])])
+@pytest.mark.parametrize("ties", ["reuse", "new"])
+def test_a_path_that_was_not_the_best_may_be_taken_in_the_end_with_its_own_weights(thrift, path, ties):
+    record = hf.run(
+        Judged(thrift=thrift, ties=ties), digits(tasks=2), net=hf.net("mlp", hidden=(8, 8)), protocol=protocol()
+    )
+    assert paths(record) == [[0, 0, 0], path]
+    (taken,) = [row for row in record.study["trials"] if row["task"] == 1 and row["chosen"]]
+    assert taken["option"] == " ".join(map(str, path)) == record.settings["option"]["value"][1]
+    assert record.bwt == 0.0
 
 
 def test_without_a_choice_every_task_has_a_network_of_its_own():

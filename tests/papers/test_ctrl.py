@@ -11,7 +11,7 @@ import holdfast as hf
 from holdfast import papers
 from holdfast.papers.ctrl import ablation, paths, rows, standard, transfer
 
-TABLES = ("table11", "table12", *transfer.TABLES)
+TABLES = ("table2", "table11", "table12", *transfer.TABLES, "table18")
 
 
 @pytest.fixture(scope="module")

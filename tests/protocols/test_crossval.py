@@ -13,6 +13,7 @@ from holdfast.checks.learner import _equal as equal
 from holdfast.methods import Rung
 from holdfast.methods.finetune import Finetune
 from holdfast.metrics import lca
+from holdfast.metrics.scores import learning_curve
 from holdfast.sweeps import Cell
 
 SMALL = {"lr": (0.01, 0.001), "decay": (0.0, 1e-3), "epochs": 4, "batch": 20}
@@ -154,6 +155,18 @@ def test_the_first_batches_of_the_chosen_trial_make_the_learning_curve(stream):
 
 
 # Options
+
+
+def test_the_learning_curve_of_an_option_that_asked_for_few_steps_goes_on_level(stream):
+    class Brief(Finetune):
+        def options(self, train):
+            return [Rung("brief", 2)]
+
+    record = hf.run(Brief(), stream, protocol=small(score_first=5))
+    for t in range(3):
+        curve = dict(learning_curve(record, t))
+        assert list(curve)[:6] == [0, 1, 2, 3, 4, 5] and curve[2] == curve[3] == curve[4] == curve[5]
+    assert lca(record) is not None
 
 
 @dataclass

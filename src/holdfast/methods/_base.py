@@ -75,6 +75,12 @@ class Learner(Plain):
         """What else to try, now that all before has been tried, with the quality of each. Nothing: it is enough."""
         return []
 
+    def prefer(self, tried: Sequence[tuple[Option, float]]) -> list[int]:
+        """Which of these, with the quality of each, may still be taken when others are tried, and first the one that
+        would be taken now: the first of the best alone. It goes by options and qualities, not by its weights."""
+        qualities = [quality for _, quality in tried]
+        return [qualities.index(max(qualities))]
+
     def choose(self, option: Option) -> None:
         """Take one of the options; called before `begin`."""
 

@@ -21,7 +21,10 @@ ROWS = 1000  # of the training and of the validation rows among which neighbours
 CHUNK = 250  # rows that go through a past network at once
 TILES = 4  # per side, of feature maps that are looked at as a whole
 
+TOGETHER = 16  # past networks whose features are held at once
+
 Path = list[int]  # per layer the task that made its module
+Trunk = tuple[int, ...]  # the beginning of a path
 
 
 class Modular(Learner):
@@ -163,22 +166,30 @@ class Modular(Learner):
         val_x, val_y = val_x[some], val_y[some]
         if not len(val_y):  # every second training row stands for them
             x, y, val_x, val_y = x[::2], y[::2], x[1::2], y[1::2]
-        found: dict[tuple[int, ...], float] = {}
-        for path in self.paths:
-            trunk = tuple(path[:-1])
-            if trunk not in found:  # tasks that differ in their heads alone have the same features
-                ours, theirs = (self.features(rows, trunk) for rows in (x, val_x))
-                found[trunk] = knn_accuracy(ours, y, theirs, val_y, self.neighbours)
+        found: dict[Trunk, float] = {}
+        trunks = sorted({tuple(path[:-1]) for path in self.paths})  # paths that differ in their heads alone have one
+        for i in range(0, len(trunks), TOGETHER):
+            ours, theirs = (self.features(rows, trunks[i : i + TOGETHER]) for rows in (x, val_x))
+            for trunk, mine in ours.items():
+                found[trunk] = knn_accuracy(mine, y, theirs[trunk], val_y, self.neighbours)
         self.scores = [found[tuple(path[:-1])] for path in self.paths]
         order = sorted(range(self.task), key=lambda j: -self.scores[j])
         return _different([self.paths[j] for j in order])[:k]
 
-    def features(self, x: Tensor, trunk: Sequence[int], *, pooled: bool = False) -> Tensor:
-        """(n, F) what modules of the library make of rows; `pooled`: of feature maps the means of 4×4 tiles."""
-        outputs = (self.reused(rows, trunk) for rows in x.split(CHUNK))
-        return torch.cat(
-            [(F.adaptive_avg_pool2d(h, TILES) if pooled and h.dim() == 4 else h).flatten(1) for h in outputs]
-        )
+    def features(self, x: Tensor, trunks: Sequence[Trunk], *, pooled: bool = False) -> dict[Trunk, Tensor]:
+        """(n, F) what modules of the library make of rows; `pooled`: of feature maps the means of 4×4 tiles. What
+        several begin with is passed through once."""
+        found: dict[Trunk, list[Tensor]] = {trunk: [] for trunk in sorted(trunks)}
+        for rows in x.split(CHUNK):
+            last, outputs = Trunk(), [rows]  # the one before, and what each of its layers put out
+            for trunk, features in found.items():
+                alike = _alike(last, trunk)
+                del outputs[alike + 1 :]
+                for d in range(alike, len(trunk)):
+                    outputs.append(self.reused(outputs[d], trunk[: d + 1], d))
+                h, last = outputs[-1], trunk
+                features.append((F.adaptive_avg_pool2d(h, TILES) if pooled and h.dim() == 4 else h).flatten(1))
+        return {trunk: torch.cat(features) for trunk, features in found.items()}
 
 
 class Tails(Growing):
@@ -218,3 +229,11 @@ def knn_accuracy(x: Tensor, y: Tensor, val_x: Tensor, val_y: Tensor, k: int) -> 
 
 def _different(paths: list[Path]) -> list[Path]:
     return [path for i, path in enumerate(paths) if path not in paths[:i]]
+
+
+def _alike(a: Trunk, b: Trunk) -> int:
+    """
+    >>> _alike((0, 0, 2), (0, 0, 3, 3)), _alike((), (1,))
+    (2, 0)
+    """
+    return next((i for i, (mine, its) in enumerate(zip(a, b, strict=False)) if mine != its), min(len(a), len(b)))

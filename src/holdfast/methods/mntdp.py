@@ -13,10 +13,12 @@ from holdfast.audit.lease import Lease
 from holdfast.engine import cross_entropy
 from holdfast.methods._base import Option, Rung
 from holdfast.methods._halving import MARGINS, PROBE_ROWS, RUNGS, Racer, ridge_accuracy, survivors
-from holdfast.methods._library import Modular, Path
+from holdfast.methods._library import Modular, Path, Trunk
 from holdfast.seeds import beside
-from holdfast.settings import Count
+from holdfast.settings import Count, NonNegative
 from holdfast.types import Batch
+
+DUST = 1e-9  # accuracies differ by less only in how they were rounded
 
 
 @final
@@ -45,6 +47,7 @@ class MNTDP(Modular):
     neighbours: Count = 5  # of the k-NN classifier
     prior: Literal["nearest", "random"] = "nearest"  # by which past paths are taken; random: the paper's ablation
     ties: Literal["reuse", "new"] = "reuse"  # of equally good paths the one with the most old, or new, modules
+    thrift: NonNegative = 0.0  # accuracy that a path may lack and still be taken, where it has fewer new weights
 
     abreast = True
 
@@ -74,6 +77,14 @@ class MNTDP(Modular):
         following = RUNGS[RUNGS.index(last) + 1] if len(left) > 1 else 1.0
         return [Rung(name, following) for name in left]
 
+    def prefer(self, tried: Sequence[tuple[Option, float]]) -> list[int]:
+        """With thrift: of those that lack no more than that, the one with the fewest new weights."""
+        if not self.thrift:
+            return super().prefer(tried)
+        least = max(quality for _, quality in tried) - self.thrift - DUST
+        able = [i for i, (_, quality) in enumerate(tried) if quality >= least]
+        return sorted(able, key=lambda i: (self._to_learn(str(tried[i][0])), -tried[i][1]))
+
     def _candidates(self, nearest: Sequence[Path]) -> list[Path]:
         """d = L, ..., 0, or the other way round, of each of the past paths; what two of them have in common is one."""
         order = range(self.layers, -1, -1) if self.ties == "reuse" else range(self.layers + 1)
@@ -90,12 +101,16 @@ class MNTDP(Modular):
         before its new modules have learned."""
         some = torch.randperm(len(train), generator=beside(self.rng, "probe"))[:PROBE_ROWS]
         batch, val = train.take(some), train.val_x[:PROBE_ROWS]
-        found = {}
-        for path in candidates:
-            trunk = [maker for maker in path if maker != self.task][: self.layers - 1]
-            ours, theirs = (self.features(x, trunk, pooled=True) for x in (batch.x, val))
-            found[_written(path)] = ridge_accuracy(ours, batch.y, theirs, train.val_y[:PROBE_ROWS])
-        return found
+        trunks = {_written(path): self._reusing(path)[: self.layers - 1] for path in candidates}
+        ours, theirs = (self.features(x, list(trunks.values()), pooled=True) for x in (batch.x, val))
+        return {
+            name: ridge_accuracy(ours[trunk], batch.y, theirs[trunk], train.val_y[:PROBE_ROWS])
+            for name, trunk in trunks.items()
+        }
+
+    def _reusing(self, path: Path) -> Trunk:
+        """The makers of what a path has from earlier ones."""
+        return tuple(maker for maker in path if maker != self.task)
 
     def choose(self, option: Option) -> None:
         if self.paths:  # the first task has one path, whatever network the protocol gave it since

@@ -147,7 +147,8 @@ class Selection:
         *,
         models: bool = False,
     ) -> Tried:
-        """Every point of a grid is tried with every option of the learner's; gives the first of the highest worth.
+        """Every point of a grid is tried with every option of the learner's; gives the first of the highest worth, or
+        what the learner prefers.
 
         `models`: each point is a model of its own, in place of a setting of the learner as it is when the task begins.
         """
@@ -164,8 +165,10 @@ class Selection:
             for tried in self._each(task, untried, quality, stop, of=len(candidates), model=models):
                 found = None if tried.failed else worth(tried)
                 own["worths"].append(found)
-                if found is not None and (own["worth"] is None or found > own["worth"]):
-                    own["best"], own["worth"] = tried.packed(), found
+                if found is not None:
+                    known = [*own["best"], (tried.packed(), found)]
+                    left = self.session.learner.prefer([(state["option"], quality) for state, quality in known])
+                    own["best"] = [known[i] for i in left]
                 self.tick()
             more = [] if models else self._more(task, len(grid))
             if not more:
@@ -180,11 +183,11 @@ class Selection:
 
     def best_of(self, task: Task) -> Tried:
         """The best trial of a task; a run ends where all have failed."""
-        if self.own["best"] is None:
+        if not self.own["best"]:
             reasons = [row["failed"] for row in self.rows if "failed" in row and row["task"] in (0, task.t)]
             spent = [sum(row[name] for row in self.rows) for name in ("seconds", "flops")]
             raise RunFailed(f"every trial of task {task.t} failed, the last because {reasons[-1]}", *spent)
-        return Tried.unpacked(self.own["best"])
+        return Tried.unpacked(self.own["best"][0][0])
 
     def trial(
         self,
@@ -289,8 +292,15 @@ class Selection:
         session.note_looks([session.stream.segments[task.t]], looks if booked is None else looks - booked)
         self._note(under_way["number"], task.t, candidate, showing, kept, course.failed, began_from)
         showing.lease.close()
-        tried = under_way["looks"], under_way["curve"]
+        tried = under_way["looks"], self._levelled(under_way["curve"], candidate)
         return Tried(under_way["number"], dict(candidate.settings), kept, *tried, candidate.option, course.failed)
+
+    def _levelled(self, curve: list[dict[str, Any]], candidate: Candidate) -> list[dict[str, Any]]:
+        """The learning curve of a trial. That of an option which asked for so few steps goes on level: it has learned
+        what it can."""
+        if not curve or not isinstance(candidate.steps, int):
+            return curve
+        return curve + [{**curve[-1], "step": step} for step in range(candidate.steps + 1, self.looks.score_first + 1)]
 
     def finish(self, task: Task, tried: Tried) -> None:
         """The learner takes the weights where the trial was stopped, and finishes the task."""
@@ -548,8 +558,7 @@ def _nothing_tried() -> dict[str, State]:
         "begun": None,  # the learner when the task began
         "options": [],  # as pairs: the option, and the steps of a rung
         "worths": [],  # of each candidate; none: it failed
-        "best": None,  # the best trial, and its worth
-        "worth": None,
+        "best": [],  # trials that may still be taken, the best first, each with its worth
         "trial": None,  # the one under way, while a state is saved in the middle of it
         "paused": {},  # rungs that may go on, by candidate
     }

@@ -61,9 +61,9 @@ class Prescient(Study):
         mine = selection.own
         began_from = mine["first"]["trial"]
         two = selection.trial(task, Candidate({LATER: lr}), of_union, Best(), of=of, began_from=began_from)
-        if two.failed is None and (mine["worth"] is None or two.kept.quality > mine["worth"]):
+        if two.failed is None and (not mine["best"] or two.kept.quality > mine["best"][0][1]):
             of_best = {"first": mine["first"], "begun": mine["begun"]}
-            mine |= {"best": two.packed(), "worth": two.kept.quality, "of_best": of_best}
+            mine |= {"best": [(two.packed(), two.kept.quality)], "of_best": of_best}
 
     def faults_of_choice(self, stream: Stream) -> list[str]:
         found = []

@@ -46,7 +46,13 @@ def printed(cells: Cells) -> Read:
     return lambda row, column, metric: (known.get((row, column, metric)), None, None)
 
 
-def bars(found: Found, cells: Cells, places: Sequence[tuple[str, str]], measure: Measure) -> list[Figure]:
+def bars(
+    found: Found,
+    cells: Cells,
+    places: Sequence[tuple[str, str]],
+    measure: Measure,
+    words: Mapping[str, tuple[str, str]] = MEASURES,
+) -> list[Figure]:
     """A figure for each place, column and metric, that was measured: all rows, measured and published."""
     made = []
     for column, metric in places if found else ():
@@ -56,7 +62,7 @@ def bars(found: Found, cells: Cells, places: Sequence[tuple[str, str]], measure:
         )
         if all(mean is None for mean, _, _ in ours):
             continue
-        (word, quantity), nobody = MEASURES[metric], all(mean is None for mean, _, _ in theirs)
+        (word, quantity), nobody = words[metric], all(mean is None for mean, _, _ in theirs)
         series = [_series("measured", scenario(found), ours)]
         series += [] if nobody else [replace(_series("published", PUBLISHED, theirs), outline=True)]
         made.append(Figure("bars", f"{column}: {word}", names, "", series, quantity=quantity))

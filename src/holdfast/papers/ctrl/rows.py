@@ -77,7 +77,7 @@ NOTES = (
     "EWC's and online EWC's λ is chosen over the whole stream on validation rows (†), which no other row may: below "
     "the full scale from three of the paper's nine values.",
     "Rows with * have the AlexNet. HAT (wide) is as many times wider as its Mem. tells: 4.0 on Permuted MNIST, 3.2 on "
-    "Split CIFAR-100, 2.5 elsewhere. HAT's λ and s_max are Serrà et al.'s, not chosen over the stream.",
+    "Split CIFAR-100 and S_long, 2.5 elsewhere. HAT's λ and s_max are Serrà et al.'s, not chosen over the stream.",
     "In the authors' code, batch normalisation that tasks share has the statistics of the first task in all later ones "
     "(authors' way). The paper does not say so, and rows without it are the ones compared.",
 )
