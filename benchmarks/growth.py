@@ -1,7 +1,7 @@
 """What frozen parts and past tasks cost: seconds per step, bytes per state, seconds and bytes written per run.
 
-    OMP_NUM_THREADS=1 python benchmarks/growth.py                      everything, about three minutes
-    OMP_NUM_THREADS=1 python benchmarks/growth.py steps multimodal     some sections: steps, multimodal, tasks
+    OMP_NUM_THREADS=1 python benchmarks/growth.py                      everything, about five minutes
+    OMP_NUM_THREADS=1 python benchmarks/growth.py steps multimodal     some sections: steps, multimodal, tasks, paths
 
 Everything runs in one process with one thread; contestants take turns, and who begins changes from round to round.
 Seconds are the process's own, medians over the rounds. Needs HOLDFAST_DATA with MNIST; `--data digits` does without.
@@ -11,6 +11,7 @@ README.md says what is measured.
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import os
 import statistics
@@ -20,7 +21,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 
@@ -28,16 +30,26 @@ import torch
 from torch import Tensor
 
 import holdfast as hf
-from holdfast.engine import Checkpoint, state
-from holdfast.protocols import Session
+from holdfast.engine import Checkpoint, counting, state
+from holdfast.methods.mntdp import MNTDP
+from holdfast.protocols import Session, _showing
 from holdfast.protocols._session import Scored
 from holdfast.seeds import generator, seeded
 
-SECTIONS = ("steps", "multimodal", "tasks")
+SECTIONS = ("steps", "multimodal", "tasks", "paths")
 FROZEN = (1, 10, 100)  # parts
 STEPS = 100  # of a round
 TASKS = (10, 25, 50, 100)
 STEP_TARGET, MULTIMODAL_TARGET = 1.15, 2.0  # of 100 frozen parts to one; of `multimodal` to `finetune`, at 20 tasks
+PATH_TARGET = 1.15  # of a task of `mntdp` among the last tasks to one among the first, without its k-NN pass
+UNITS = (
+    ("seconds", 1.0, "learning, s"),
+    ("flops", 1e6, "learning, MFLOPs"),
+    ("knn_seconds", 1.0, "k-NN pass, s"),
+    ("knn_flops", 1e6, "k-NN pass, MFLOPs"),
+    ("whole", 1.0, "everything, s"),
+)
+AMONG = 20  # tasks at either end, but for the first, which has no past
 
 
 def main() -> None:
@@ -45,7 +57,9 @@ def main() -> None:
     ask.add_argument("sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)}; all unless named")
     ask.add_argument("--rounds", type=int, default=15)
     ask.add_argument("--data", default="mnist")
-    ask.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw seconds and bytes over the tasks")
+    ask.add_argument(
+        "--plot", type=Path, metavar="FILE.svg", help="draw what grows over the tasks; paths: FILE-paths.svg"
+    )
     ask.add_argument("--scored", choices=("ends", "all"), default="ends", help="tasks, by the section of that name")
     given = ask.parse_args()
     if unknown := sorted(set(given.sections) - set(SECTIONS)):
@@ -62,6 +76,10 @@ def main() -> None:
         found = {method: tasks(method, given.data, given.scored) for method in ("finetune", "multimodal")}
         if given.plot:
             given.plot.write_text(drawn(found))
+    if "paths" in asked:
+        searched = {search: paths(search, given.data) for search in ("all", "halving")}
+        if given.plot:
+            given.plot.with_stem(f"{given.plot.stem}-paths").write_text(drawn_paths(searched))
 
 
 def steps(method: str, optimiser: str, data: str, rounds: int) -> None:
@@ -158,6 +176,64 @@ def tasks(method: str, data: str, scored: Scored) -> list[tuple[int, float, int]
     return found
 
 
+class Searched(NamedTuple):
+    """What one task of `mntdp` cost; learning is trials and all else that the protocol books, without the k-NN pass."""
+
+    seconds: float
+    flops: float
+    knn_seconds: float
+    knn_flops: float
+    whole: float  # seconds of everything: audit, looks at validation rows and saving included
+
+
+def paths(search: str, data: str) -> list[Searched]:
+    """A search per task over 100 permuted tasks, whose past networks have hardly a module in common: each has to be
+    asked for its features, and the library grows as fast as it can."""
+    passes: list[tuple[float, int]] = []
+    begun_at: list[float] = []
+
+    class Clocked(MNTDP):
+        def options(self, train: Any) -> Any:
+            begun_at.append(time.process_time())
+            return super().options(train)
+
+        def nearest(self, train: Any, k: int | None) -> Any:
+            at = time.process_time()
+            with counting() as counter:
+                found = super().nearest(train, k)
+            passes.append((time.process_time() - at, counter.total))
+            return found
+
+    stream = hf.stream(
+        "permuted", data=data, tasks=TASKS[-1], examples=200, test_examples=100, val=0.3, scenario="task", seed=0
+    )
+    protocol = hf.protocol("crossval", lr=(0.003,), decay=(0.0,), epochs=4, batch=20, patience=None, score="ends")
+    cell = hf.Cell(Clocked(search=search), stream, hf.net("mlp", hidden=(100, 100)), protocol, seed=0)
+    with tempfile.TemporaryDirectory() as folder, by_own_seconds():
+        record = cell.run(keep=Checkpoint(Path(folder) / "checkpoint", "growth"))
+    seconds, flops = (list(record.resources[name]) for name in ("train_seconds", "flops"))
+    for row in record.study["trials"]:
+        if not row["chosen"]:
+            seconds[row["task"]] += row["seconds"]
+            flops[row["task"]] += row["flops"]
+    passes.insert(0, (0.0, 0))  # the first task has no past
+    whole = [b - a for a, b in itertools.pairwise(begun_at)]
+    found = [
+        Searched(s - ks, f - kf, ks, float(kf), w)
+        for s, f, (ks, kf), w in zip(seconds[:-1], flops[:-1], passes[:-1], whole, strict=True)
+    ]
+    print(
+        f"permuted tasks of 200 examples, mntdp, search={search}: a task among the first {AMONG} and the last {AMONG}"
+    )
+    for name, unit, said in UNITS:
+        costs = [getattr(task, name) / unit for task in found]
+        first, last = statistics.mean(costs[1 : AMONG + 1]), statistics.mean(costs[-AMONG:])
+        verdict = f", {judged(last / first, PATH_TARGET)}" if name in ("seconds", "flops") else ""
+        power = exponent([(t, cost) for t, cost in enumerate(costs) if t >= AMONG // 2])
+        print(f"  {said}: {first:.3f} → {last:.3f}, {last / first:.2f} times{verdict}; as T to the power {power:.2f}")
+    return found
+
+
 def exponent(points: list[tuple[int, float]]) -> float:
     """The slope of a line through the points in logarithms: 1 is linear growth."""
     return statistics.linear_regression(*zip(*((math.log(x), math.log(y)) for x, y in points), strict=True)).slope
@@ -185,9 +261,46 @@ def drawn(found: dict[str, list[tuple[int, float, int]]]) -> str:
            f'font-size="12"><rect width="800" height="260" fill="#fff"/>\n{inside}\n</svg>\n'  # fmt: skip
 
 
+def drawn_paths(found: dict[str, list[Searched]]) -> str:
+    """Seconds and FLOPs of each task, a panel each; dashed: its k-NN pass."""
+    panels = []
+    for i, (title, place, unit) in enumerate((("seconds per task", "seconds", 1.0), ("MFLOPs per task", "flops", 1e6))):
+        left = 60 + 380 * i
+        lines = [
+            (search, dashed, [getattr(task, f"{'knn_' if dashed else ''}{place}") / unit for task in tasks])
+            for search, tasks in found.items()
+            for dashed in (False, True)
+        ]
+        top = max(max(costs) for _, _, costs in lines)
+        panels.append(f'<text x="{left}" y="20">{title}, up to {top:.2f}; dashed: the k-NN pass</text>'
+                      f'<path d="M{left},40V230H{left + 280}" fill="none" stroke="#888"/>')  # fmt: skip
+        panels += [f'<text x="{left + 280 * T / TASKS[-1]:.0f}" y="248" text-anchor="middle">{T}</text>' for T in TASKS]
+        for search, dashed, costs in lines:
+            points = [(left + 280 * t / TASKS[-1], 230 - 190 * cost / top) for t, cost in enumerate(costs, 1)]
+            colour = {"all": "#0072b2", "halving": "#d55e00"}[search]
+            dashes = ' stroke-dasharray="3"' if dashed else ""
+            panels.append(f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}" fill="none" '
+                          f'stroke="{colour}"{dashes}/>')  # fmt: skip
+            if not dashed:
+                panels.append(f'<text x="{left + 285}" y="{points[-1][1]:.0f}" fill="{colour}">{search}</text>')
+    inside = "\n".join(panels)
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="800" height="260" font-family="sans-serif" ' \
+           f'font-size="12"><rect width="800" height="260" fill="#fff"/>\n{inside}\n</svg>\n'  # fmt: skip
+
+
 def _height(at: Callable[[int, float], str], rows: list[tuple[int, float, int]], place: int, unit: float) -> str:
     """Where a line ends."""
     return at(rows[-1][0], rows[-1][place] / unit).partition(",")[2]
+
+
+@contextmanager
+def by_own_seconds() -> Iterator[None]:
+    """What a session books are the process's seconds in here, not those of the wall."""
+    wall, _showing.time = _showing.time, SimpleNamespace(perf_counter=time.process_time)
+    try:
+        yield
+    finally:
+        _showing.time = wall
 
 
 @contextmanager

@@ -317,6 +317,26 @@ def test_a_path_that_was_not_the_best_may_be_taken_in_the_end_with_its_own_weigh
     assert record.bwt == 0.0
 
 
+def test_states_of_a_task_have_one_library_and_a_later_one_gives_way_to_it():
+    learner, lease = library_of_two()
+    early, theta = learner.state(), learner.net.theta.detach().clone()
+    logits = learner.predict(lease.x, 0)
+    assert learner.state()["library"] is early["library"] is learner.twin().state()["library"]
+    learner.begin(lease, Lesson(1, 1, 1))
+    learner.close()
+    late = learner.state()
+    assert late["library"] is not early["library"] and learner.net.size > len(theta)
+    learner.load(early)
+    assert torch.equal(learner.net.theta, theta) and learner.task == 2
+    learner.load(late)
+    assert torch.equal(learner.net.theta[: len(theta)], theta) and learner.task == 3
+    other, _ = library_of_two()
+    with torch.no_grad():
+        other.net.theta.zero_()
+    other.load(early)
+    assert torch.equal(other.predict(lease.x, 0), logits)
+
+
 def test_without_a_choice_every_task_has_a_network_of_its_own():
     learner, lease = library_of_two()
     learner.begin(lease, Lesson(1, 1, 1))

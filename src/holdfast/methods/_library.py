@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from holdfast.audit.lease import Lease
-from holdfast.engine import Growing, Net, Optimiser
+from holdfast.engine import Growing, Net, Optimiser, State
 from holdfast.errors import BadInput
 from holdfast.methods._base import Learner
 from holdfast.nets._modules import modules_of
@@ -35,7 +36,7 @@ class Modular(Learner):
     """
 
     needs_task = True
-    not_state = (*Learner.not_state, "make")
+    not_state = (*Learner.not_state, "make", "net")  # the library's state: see `state`
 
     prior: Literal["nearest", "random"]
     neighbours: int
@@ -98,6 +99,7 @@ class Modular(Learner):
             self.net.grow(self.tail, seed=0)
             self.net.module.parts[self.tail].load_state_dict(self.made().state_dict())  # type: ignore[union-attr,index]
         self.net.freeze()
+        _RESTING.pop(self.net, None)
         self.fresh = Net(Tails(self.make), device=self.net.device)
         self.paths.append(self.path)
         self.path, self.begun = [], False
@@ -137,6 +139,20 @@ class Modular(Learner):
     def numbers_kept(self, tasks: int) -> int:
         new = self.fresh.size + sum(buffer.numel() for buffer in self.fresh.module.buffers())
         return super().numbers_kept(tasks) + new
+
+    def state(self) -> dict[str, State]:
+        """That of the library is made once a task, for no trial changes it: else a state would cost what all past
+        tasks have left."""
+        if self.net not in _RESTING:
+            _RESTING[self.net] = self.net.state()
+        return {**super().state(), "library": _RESTING[self.net]}
+
+    def load(self, state: dict[str, State]) -> None:
+        library = state["library"]
+        if _RESTING.get(self.net) is not library:
+            self.net.load(library)
+            _RESTING[self.net] = library
+        super().load({name: saved for name, saved in state.items() if name != "library"})
 
     def twin(self) -> Self:
         """The library is the same: no trial changes it."""
@@ -190,6 +206,10 @@ class Modular(Learner):
                 h, last = outputs[-1], trunk
                 features.append((F.adaptive_avg_pool2d(h, TILES) if pooled and h.dim() == 4 else h).flatten(1))
         return {trunk: torch.cat(features) for trunk, features in found.items()}
+
+
+# The state of a library since its last module came. Here and not on the learner, which would keep all of it twice.
+_RESTING: WeakKeyDictionary[Net, State] = WeakKeyDictionary()
 
 
 class Tails(Growing):

@@ -96,6 +96,7 @@ class Course:
     learner: Learner
     showing: Showing
     stop: Stop
+    watched: bool = True  # its first look: of trials abreast, which have the learner's past in common, only one's
     failed: str | None = None
     steps: Iterator[int] = field(default_factory=lambda: iter(()))  # of a trial beside others: to go on with
     dice: dict[str, Any] = field(default_factory=dict)  # its random numbers, while another is at work
@@ -264,6 +265,7 @@ class Selection:
             self.session.learner = alone.twin()
             self._prepare(candidate, under_way)
             courses.append(self._course(task, candidate, under_way, stop()))
+            courses[-1].watched = len(courses) == 1
         self.session.learner = alone
         for _, mine in groupby(sorted(courses, key=_point), key=_point):
             self._abreast(task, list(mine), quality)
@@ -427,7 +429,8 @@ class Selection:
             with closing(session.shown(showing, lease_at_begin=True, finish=False, trials=done, saves=saves)) as steps:
                 for step in steps:
                     if self.looks.due(step, showing):
-                        found, curve = self._look(under_way["number"], step, task)
+                        watched = step == 0 and course.watched
+                        found, curve = self._look(under_way["number"], step, task, watched=watched)
                         under_way["looks"].append((step, found))
                         under_way["curve"] += curve
                         stop.offer(step, quality(found), session.learner.state)
@@ -460,7 +463,9 @@ class Selection:
         shown = learner, lease, segment.train, segment.task, budget.passes, budget.batch, rng, limit
         return Showing(*shown, ordered=segment.ordered, rows=type(learner).share is not Learner.share)
 
-    def _look(self, trial: int, step: int, task: Task) -> tuple[list[float], list[dict[str, Any]]]:
+    def _look(
+        self, trial: int, step: int, task: Task, *, watched: bool = False
+    ) -> tuple[list[float], list[dict[str, Any]]]:
         """Accuracies: on what the task is judged by and, where they are looked at, on each test set so far and on
         their union. And rows of its learning curve, where one is due."""
         looks, session = self.looks, self.session
@@ -468,7 +473,7 @@ class Selection:
         if not looks.tests:
             early = step <= looks.score_first and looks.score_first > 0
             tests = [(task, task.test)] if early or not judged else []
-            found = session.look([*judged, *tests], watched=step == 0)
+            found = session.look([*judged, *tests], watched=watched)
             return [found[0].accuracy], [session.curve_row(task.t, step, task, found[-1])] if early else []
         so_far = session.stream.tasks[: task.t + 1]
         tests = [(t, self._drawn(t.test, trial, step, t.t)) for t in so_far]
