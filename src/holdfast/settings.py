@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from weakref import WeakKeyDictionary
 
 from holdfast.errors import BadInput, unknown
 
@@ -147,12 +148,17 @@ def _type_word(kind: Any) -> str:
     return kind.__name__ if isinstance(kind, type) and not get_args(kind) else str(kind).replace("typing.", "")
 
 
-def hints(cls: type) -> dict[str, Any]:
+_HINTS: WeakKeyDictionary[type, Mapping[str, Any]] = WeakKeyDictionary()  # evaluating annotations takes milliseconds
+
+
+def hints(cls: type) -> Mapping[str, Any]:
     """The settings of a dataclass: its constructor's fields and their types."""
     if not dataclasses.is_dataclass(cls):
         return {}
-    kinds = get_type_hints(cls, include_extras=True)
-    return {f.name: kinds[f.name] for f in dataclasses.fields(cls) if f.init}
+    if cls not in _HINTS:
+        kinds = get_type_hints(cls, include_extras=True)
+        _HINTS[cls] = MappingProxyType({f.name: kinds[f.name] for f in dataclasses.fields(cls) if f.init})
+    return _HINTS[cls]
 
 
 def defaults(cls: type) -> dict[str, Any]:
@@ -254,14 +260,17 @@ class Shelf(Generic[T]):
 
     def __init__(self, package: str, base: type[T], word: str) -> None:
         self.package, self.base, self.word = package, base, word
+        self._found: dict[str, type[T]] = {}
 
     def names(self) -> list[str]:
         path = importlib.import_module(self.package).__path__
         return sorted(m.name for m in pkgutil.iter_modules(path) if m.name[0] != "_")
 
     def find(self, name: str) -> type[T]:
-        if name not in self.names():
-            raise BadInput(unknown(self.word, name, self.names()))
+        if name in self._found:
+            return self._found[name]
+        if name not in (names := self.names()):
+            raise BadInput(unknown(self.word, name, names))
         module = importlib.import_module(f"{self.package}.{name}")
         (cls,) = (
             c
@@ -272,6 +281,7 @@ class Shelf(Generic[T]):
             and not inspect.isabstract(c)
             and getattr(c, "__final__", False)
         )
+        self._found[name] = cls
         return cls
 
     def make(self, name: str, values: Mapping[str, Any]) -> T:

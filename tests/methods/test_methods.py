@@ -415,13 +415,14 @@ def test_joint_sees_all_tasks_and_the_card_says_so():
 
 
 def test_methods_hold_on_better_than_finetune_on_rotated_digits():
-    # Margins over finetune's ACC 0.486, measured: er .32, agem .11, ewc .10, online_ewc .06, lwf .06, si .03.
-    names = ["finetune", "ewc", "online_ewc", "si", "er", "agem", "lwf"]
+    # Margins over finetune's ACC 0.486, measured: gem .35, er .32, agem .11, ewc .10, online_ewc .06, lwf .06, si .03.
+    names = ["finetune", "ewc", "online_ewc", "si", "er", "agem", "lwf", "gem"]
     found = hf.compare(names, hf.stream("rotated"), seeds=5).summary()["methods"]
     floor = np.array(found["finetune"]["acc"]["values"])
-    margins = {name: float((np.array(found[name]["acc"]["values"]) - floor).mean()) for name in names[1:]}
-    assert all(margin > 0.02 for margin in margins.values()), margins
-    assert margins["er"] > 0.2
+    margins = {name: np.array(found[name]["acc"]["values"]) - floor for name in names[1:]}
+    assert all(margin.mean() > 0.02 for margin in margins.values()), margins
+    assert margins["er"].mean() > 0.2
+    assert margins["gem"].mean() > 0.2 and margins["gem"].min() > 0.1
 
 
 def test_every_method_file_is_short_and_says_its_equation():

@@ -1,9 +1,8 @@
 """Protocols and streams of a user's own are named, set, hashed and refused as those of ours are."""
 
 import json
-import os
 import pickle
-import subprocess
+import runpy
 import sys
 import textwrap
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import torch
 
 import holdfast as hf
 from holdfast.checks import check_stream
+from holdfast.cli import main
 from holdfast.protocols import protocols
 from holdfast.streams import streams
 from holdfast.sweeps import Cell, own, read_sweep
@@ -355,19 +355,15 @@ def test_the_examples_stream_does_what_it_says():
 
 
 @pytest.mark.parametrize("name", ["own_protocol.py", "own_stream.py"])
-def test_the_examples_run(name):
-    done = subprocess.run([sys.executable, EXAMPLES / name], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert "finetune" in done.stdout
+def test_the_examples_run(name, capsys):
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    assert "finetune" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("line", ["own_protocol.py", "own_stream.py"])
-def test_the_commands_of_the_examples_run(line, tmp_path):
+def test_the_commands_of_the_examples_run(line, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     command = textwrap.dedent((EXAMPLES / line).read_text().split('"""')[1]).strip().splitlines()[-1]
-    words = command.replace("examples/", f"{EXAMPLES}/").split()
-    done = subprocess.run(
-        [sys.executable, "-m", *words, "--tasks", "2", "--examples", "30", "--json", "--quiet"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=300, env={**os.environ},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert len(json.loads(done.stdout)["methods"]) == 2
+    words = command.removeprefix("holdfast ").replace("examples/", f"{EXAMPLES}/").split()
+    assert main([*words, "--tasks", "2", "--examples", "30", "--json", "--quiet"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["methods"]) == 2

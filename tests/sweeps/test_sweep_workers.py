@@ -170,8 +170,8 @@ assert torch.get_num_threads() > 1, "one thread"
 a = torch.randn(1500, 1500)
 (a @ a).exp().sum()  # the pool of threads exists now
 import holdfast as hf
-x, y = torch.rand(20000, 64), torch.arange(20000) % 10
-stream = hf.stream("split", (x, y, x[:5000], y[:5000]), tasks=2)
+x, y = torch.rand(8000, 64), torch.arange(8000) % 10
+stream = hf.stream("split", (x, y, x[:2000], y[:2000]), tasks=2)
 found = hf.compare(["finetune", "er"], stream, seeds=2, jobs=2, protocol=hf.protocol("online", batch=2000))
 print(len(found.records))
 """
@@ -182,6 +182,7 @@ def test_workers_of_a_parent_with_threads_do_not_hang():
     """A forked process that waits for its parent's threads waits forever; they were not forked along."""
     drop = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     plain = {name: value for name, value in os.environ.items() if name not in drop}
+    plain["GOMP_SPINCOUNT"] = "0"  # idle threads sleep: spinning, they would starve other tests
     done = subprocess.run([sys.executable, "-c", THREADED], env=plain, capture_output=True, text=True, timeout=120)
     assert done.stdout == "4\n", done.stderr
 

@@ -12,7 +12,7 @@ import random
 import sys
 import types
 import zlib
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -133,8 +133,7 @@ def _walked(thing: Any, all_that_moves: bool = False) -> Iterator[Any]:
     waiting = [thing]
     while waiting:  # a network has hundreds of things, and is walked through several times a task
         item = waiting.pop()
-        if type(item) is _Attributes:
-            waiting.extend(item.values)
+        if item is None or (type(item) is OrderedDict and not item and not vars(item)):  # seven hooks of every module
             continue
         if isinstance(item, np.generic):
             item = item.item()
@@ -142,7 +141,7 @@ def _walked(thing: Any, all_that_moves: bool = False) -> Iterator[Any]:
             if all_that_moves:
                 yield item
             continue
-        if item is None or id(item) in seen or isinstance(item, _OPAQUE):
+        if id(item) in seen or isinstance(item, _OPAQUE):
             continue
         seen[id(item)] = item
         if isinstance(item, _CONTAINERS):
@@ -152,15 +151,15 @@ def _walked(thing: Any, all_that_moves: bool = False) -> Iterator[Any]:
                 yield small._replace(bytes=0) if named else small
             waiting.extend([part for part in parts if type(part) not in _SMALL])
             if type(item) not in _CONTAINERS:  # Python's own have no attributes
-                waiting.append(_attributes(item))
+                waiting.extend(_attributes(item))
         elif isinstance(item, Tensor):
             if item.layout == torch.strided:
                 yield item
-            waiting.extend([*_pieces(item), item.grad if item.is_leaf else None, _Attributes(vars(item))])
+            waiting.extend([*_pieces(item), item.grad if item.is_leaf else None, *vars(item).values()])
         elif isinstance(item, np.ndarray):
             yield item
             waiting.extend(item.flatten().tolist() if item.dtype == object else ())
-            waiting.append(_attributes(item))
+            waiting.extend(_attributes(item))
         elif isinstance(item, _BYTES):
             yield item
         elif isinstance(item, array.array):
@@ -178,15 +177,9 @@ def _walked(thing: Any, all_that_moves: bool = False) -> Iterator[Any]:
             waiting.extend(_held(item))
 
 
-class _Attributes:
+def _attributes(item: Any) -> Iterable[Any]:
     """The attributes of a thing: their names are no data."""
-
-    def __init__(self, named: dict[str, Any]) -> None:
-        self.values = tuple(named.values())
-
-
-def _attributes(item: Any) -> _Attributes | None:
-    return _Attributes(found) if isinstance(found := getattr(item, "__dict__", None), dict) else None
+    return found.values() if isinstance(found := getattr(item, "__dict__", None), dict) else ()
 
 
 def _held(item: Any) -> Iterable[Any]:
@@ -200,16 +193,15 @@ def _held(item: Any) -> Iterable[Any]:
         return _of_function(item)
     if isinstance(item, types.GeneratorType | types.CoroutineType):
         frame = item.gi_frame if isinstance(item, types.GeneratorType) else item.cr_frame
-        return () if frame is None else (_Attributes(frame.f_locals), frame.f_lasti)
+        return () if frame is None else (*frame.f_locals.values(), frame.f_lasti)
     if isinstance(item, Iterator) and kind.__module__ in ("builtins", "itertools", "collections"):
         return _inside(item)
-    inside = _attributes(item)
-    found: list[Any] = [] if inside is None else [inside]
+    own = getattr(item, "__dict__", None)
+    found = list(_attributes(item))
     for cls in kind.__mro__:
         slots = cls.__dict__.get("__slots__", ())
         found += [getattr(item, s, None) for s in ([slots] if isinstance(slots, str) else slots)]
-    if inside is None or not is_theirs(kind.__module__):  # what Python's collector knows of it
-        own = getattr(item, "__dict__", None)
+    if not isinstance(own, dict) or not is_theirs(kind.__module__):  # what Python's collector knows of it
         found += [x for x in gc.get_referents(item) if x is not own and not isinstance(x, _STRUCTURE)]
     return [*found, kind]
 
@@ -229,7 +221,7 @@ def _of_class(cls: type) -> list[Any]:
 def _of_function(function: types.FunctionType) -> list[Any]:
     """Closures, defaults and attributes; of a user's function also the globals it looks up."""
     found = [cell.cell_contents for cell in function.__closure__ or () if cell != types.CellType()]
-    found += [function.__defaults__, function.__kwdefaults__, _Attributes(function.__dict__)]
+    found += [function.__defaults__, function.__kwdefaults__, *function.__dict__.values()]
     if is_theirs(function.__module__):
         found += [function.__globals__[name] for name in _globals(function.__code__) if name in function.__globals__]
     return found

@@ -88,7 +88,8 @@ def fitting(thing: T, owner: str) -> T:
 
 def needed(cls: type) -> list[str]:
     """The settings that have no default."""
-    return [name for name in hints(cls) if name not in defaults(cls)]
+    usual = defaults(cls)
+    return [name for name in hints(cls) if name not in usual]
 
 
 @contextmanager
