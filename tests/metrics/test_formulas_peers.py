@@ -61,7 +61,9 @@ def test_continuum(tasks, seed):
 @pytest.mark.parametrize("tasks", TASKS)
 def test_avalanche(tasks, seed):
     """Its metrics are told what its training loop tells them."""
-    peer = pytest.importorskip("avalanche.evaluation.metrics", reason="avalanche is not installed", exc_type=ImportError)
+    peer = pytest.importorskip(
+        "avalanche.evaluation.metrics", reason="avalanche is not installed", exc_type=ImportError
+    )
     metrics = {
         "acc": peer.StreamAccuracy(),
         "bwt": peer.StreamBWT(),

@@ -64,9 +64,12 @@ def square(found: Accuracies, least: int = 2) -> np.ndarray | None:
     return None if found.mixed or tasks < least or len(R) != tasks else R
 
 
-def pooled(found: Accuracies) -> float:
-    """The accuracy after the last task on the test rows of all tasks together."""
-    return float(np.average(found.final[-1], weights=_sizes(found)))
+def pooled(found: Accuracies) -> float | None:
+    """Accuracy on all test rows after the last task: a task counts by the size of its test set.
+
+    ACC = Σ_i n_i R[T, i] / Σ_i n_i
+    """
+    return finite(np.average(found.final[-1], weights=_sizes(found)))
 
 
 def pooled_seen(found: Accuracies) -> np.ndarray | None:

@@ -1,6 +1,7 @@
 """As Continuum 1.2.7 computes them (continuum/metrics/metrics.py), where after each task all tasks so far are logged.
 
-With one task it gives 0 where we give None. Its sums over pairs leave some out that its divisors count.
+`accuracy` is over all test rows, `average_incremental_accuracy` is iCaRL's. The sums of the others leave pairs out that
+their divisors count. With one task it gives 0 where we give None.
 """
 
 from __future__ import annotations
@@ -11,14 +12,6 @@ from holdfast.metrics.formulas import papers
 from holdfast.metrics.matrix import Accuracies, finite, pooled, square
 
 
-def acc(found: Accuracies) -> float | None:
-    """`accuracy` after the last task: over all test rows, so that a task counts by the size of its test set.
-
-    ACC = Σ_i n_i R[T, i] / Σ_i n_i
-    """
-    return finite(pooled(found))
-
-
 def acc_all(found: Accuracies) -> float | None:
     """`accuracy_A` (Díaz-Rodríguez et al., 2018): the mean over all tasks so far, after every task.
 
@@ -26,14 +19,6 @@ def acc_all(found: Accuracies) -> float | None:
     """
     R = square(found, least=1)
     return None if R is None else finite(R[np.tril_indices_from(R)].mean())
-
-
-def aia(found: Accuracies) -> float | None:
-    """`average_incremental_accuracy`: iCaRL's.
-
-    AIA = 1/T · Σ_i a_i,  a_i the accuracy after task i on the test rows of tasks 1 to i together
-    """
-    return papers.aia(found)
 
 
 def bwt(found: Accuracies) -> float | None:
@@ -74,4 +59,4 @@ def _pairs(R: np.ndarray) -> float:
     return len(R) * (len(R) - 1) / 2
 
 
-FORMULAS = {"acc": acc, "acc_all": acc_all, "aia": aia, "bwt": bwt, "fwt": fwt, "forgetting": forgetting}
+FORMULAS = {"acc": pooled, "acc_all": acc_all, "aia": papers.aia, "bwt": bwt, "fwt": fwt, "forgetting": forgetting}

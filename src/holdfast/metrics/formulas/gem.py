@@ -1,20 +1,13 @@
 """As the code of GEM's authors computes them (metrics/metrics.py), which is not quite as their paper says.
 
-It means over T numbers of which one is always 0, so that both transfers are (T−1)/T of the paper's.
+"Final Accuracy" is the paper's. The transfers are means over T numbers of which one is always 0, so they are (T−1)/T of
+the paper's.
 """
 
 from __future__ import annotations
 
 from holdfast.metrics.formulas import papers
 from holdfast.metrics.matrix import Accuracies
-
-
-def acc(found: Accuracies) -> float | None:
-    """ "Final Accuracy": the paper's.
-
-    ACC = 1/T · Σ_i R[T, i]
-    """
-    return papers.acc(found)
 
 
 def bwt(found: Accuracies) -> float | None:
@@ -39,4 +32,4 @@ def _over_all(mean: float | None, found: Accuracies) -> float | None:
     return None if mean is None else mean * (T - 1) / T
 
 
-FORMULAS = {"acc": acc, "bwt": bwt, "fwt": fwt}
+FORMULAS = {"acc": papers.acc, "bwt": bwt, "fwt": fwt}

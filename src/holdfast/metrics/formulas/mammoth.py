@@ -1,6 +1,7 @@
 """As Mammoth computes them (utils/metrics.py, utils/training.py); it prints percent.
 
-Its rows of R have the tasks so far and the next one, and 0 for all that come later.
+Its accuracy, `backward_transfer` and `forward_transfer` are the papers'. Its rows of R have the tasks so far and the
+next one, and 0 for all that come later.
 """
 
 from __future__ import annotations
@@ -9,30 +10,6 @@ import numpy as np
 
 from holdfast.metrics.formulas import papers
 from holdfast.metrics.matrix import Accuracies, finite, square
-
-
-def acc(found: Accuracies) -> float | None:
-    """The mean accuracy of the last task's evaluation: the papers'.
-
-    ACC = 1/T · Σ_i R[T, i]
-    """
-    return papers.acc(found)
-
-
-def bwt(found: Accuracies) -> float | None:
-    """`backward_transfer`: the papers'.
-
-    BWT = 1/(T−1) · Σ_{i<T} R[T, i] − R[i, i]
-    """
-    return papers.bwt(found)
-
-
-def fwt(found: Accuracies) -> float | None:
-    """`forward_transfer`: the papers'.
-
-    FWT = 1/(T−1) · Σ_{i>1} R[i−1, i] − b̄[i]
-    """
-    return papers.fwt(found)
 
 
 def forgetting(found: Accuracies) -> float | None:
@@ -47,4 +24,4 @@ def forgetting(found: Accuracies) -> float | None:
     return finite((known.max(0) - R[-1])[:-1].mean())
 
 
-FORMULAS = {"acc": acc, "bwt": bwt, "fwt": fwt, "forgetting": forgetting}
+FORMULAS = {"acc": papers.acc, "bwt": papers.bwt, "fwt": papers.fwt, "forgetting": forgetting}

@@ -1,7 +1,8 @@
-"""As PyCIL computes them (trainer.py, utils/toolkit.py); it prints percent, each rounded to two decimals.
+"""As PyCIL computes them (trainer.py, utils/toolkit.py); it prints percent, rounded to two decimals.
 
-Its columns are groups of ten classes, which are the tasks where tasks have ten classes; ours are the tasks. It has
-neither BWT nor FWT.
+Its "top1 curve" is over the test rows of all tasks so far: the last entry is its accuracy, the mean its "Average
+Accuracy", which is iCaRL's. Its columns are groups of ten classes, which are the tasks where tasks have ten classes;
+ours are the tasks. It has neither BWT nor FWT.
 """
 
 from __future__ import annotations
@@ -10,22 +11,6 @@ import numpy as np
 
 from holdfast.metrics.formulas import papers
 from holdfast.metrics.matrix import Accuracies, finite, pooled, square
-
-
-def acc(found: Accuracies) -> float | None:
-    """The last entry of its "top1 curve": over all test rows, so that a task counts by the size of its test set.
-
-    ACC = Σ_i n_i R[T, i] / Σ_i n_i
-    """
-    return finite(pooled(found))
-
-
-def aia(found: Accuracies) -> float | None:
-    """What it calls "Average Accuracy": the mean of the top1 curve, which is iCaRL's.
-
-    AIA = 1/T · Σ_i a_i,  a_i the accuracy after task i on the test rows of tasks 1 to i together
-    """
-    return papers.aia(found)
 
 
 def forgetting(found: Accuracies) -> float | None:
@@ -37,4 +22,4 @@ def forgetting(found: Accuracies) -> float | None:
     return None if R is None else finite((np.tril(R).max(0) - R[-1])[:-1].mean())
 
 
-FORMULAS = {"acc": acc, "aia": aia, "forgetting": forgetting}
+FORMULAS = {"acc": pooled, "aia": papers.aia, "forgetting": forgetting}
