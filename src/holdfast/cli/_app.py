@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli import audit, data, demo, diagnose, export, report, reproduce, run, sweep, watch
+from holdfast.cli import audit, data, demo, diagnose, export, metrics, report, reproduce, run, sweep, watch
 from holdfast.cli import list as listing
 from holdfast.cli._usage import Command, Group
 from holdfast.commands.terminal import BAD_INPUT, FAILED, INTERRUPTED, Stopped, complain
@@ -54,6 +54,7 @@ def _app() -> typer.Typer:
     app.command("report", cls=Command)(report.report)
     app.command("export", cls=Command)(export.export)
     app.command("audit", cls=Command)(audit.audit)
+    app.command("metrics", cls=Command)(metrics.metrics)
     files.command("status", cls=Command)(data.status)
     files.command("fetch", cls=Command)(data.fetch)
     files.command("verify", cls=Command)(data.verify)

@@ -3,9 +3,11 @@
 from holdfast.metrics import desiderata, fronts, library, panels, study, uncertainty
 from holdfast.metrics.diagnosis import Diagnosis
 from holdfast.metrics.examples import Examples, compare_examples, rescore
+from holdfast.metrics.formulas import SOURCES, Formula, formulas
 from holdfast.metrics.fronts import front
 from holdfast.metrics.gaps import Gap, gaps
 from holdfast.metrics.groups import Asked, Group, arenas, group
+from holdfast.metrics.matrix import Accuracies, Matrix
 from holdfast.metrics.scores import (
     METRICS,
     Metric,
@@ -20,7 +22,17 @@ from holdfast.metrics.scores import (
     summary,
     transfer,
 )
-from holdfast.metrics.statistics import Interval, interval, paired, standings, summarise, verdict
+from holdfast.metrics.statistics import (
+    Interval,
+    interval,
+    over_seeds,
+    paired,
+    standings,
+    summarise,
+    unfinished,
+    verdict,
+    who,
+)
 from holdfast.metrics.tables import frame, runs, scores
 from holdfast.metrics.transfers import Transfer, transfers
 from holdfast.metrics.uncertainty import (
@@ -37,12 +49,16 @@ from holdfast.metrics.uncertainty import (
 
 __all__ = [
     "METRICS",
+    "SOURCES",
+    "Accuracies",
     "Asked",
     "Diagnosis",
     "Examples",
+    "Formula",
     "Gap",
     "Group",
     "Interval",
+    "Matrix",
     "Metric",
     "Rates",
     "Transfer",
@@ -56,6 +72,7 @@ __all__ = [
     "ece",
     "forgetting",
     "forgetting_ctrl",
+    "formulas",
     "frame",
     "front",
     "fronts",
@@ -69,6 +86,7 @@ __all__ = [
     "library",
     "mean_rates",
     "mem",
+    "over_seeds",
     "paired",
     "panels",
     "rates",
@@ -83,6 +101,8 @@ __all__ = [
     "transfer",
     "transfers",
     "uncertainty",
+    "unfinished",
     "unseen_auc",
     "verdict",
+    "who",
 ]

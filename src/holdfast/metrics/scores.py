@@ -13,43 +13,44 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from holdfast.metrics.matrix import Accuracies, finite, square
 from holdfast.metrics.uncertainty import ece, unseen_auc
 from holdfast.types import Record
 
 LCA_BATCHES = 5  # β of the summary: paper 000's tables show LCA@5
 
 
-def acc(record: Record) -> float | None:
+def acc(record: Accuracies) -> float | None:
     """Average accuracy (Lopez-Paz & Ranzato, 2017, eq. 2).
 
     ACC = 1/T · Σ_i R[T, i]
     """
-    return _finite(record.final[-1].mean())
+    return finite(record.final[-1].mean())
 
 
-def bwt(record: Record) -> float | None:
+def bwt(record: Accuracies) -> float | None:
     """Backward transfer (Lopez-Paz & Ranzato, 2017, eq. 3); negative when the learner forgot.
 
     BWT = 1/(T−1) · Σ_{i<T} R[T, i] − R[i, i]
     """
-    R = _square(record)
+    R = square(record)
     if R is None:
         return None
-    return _finite((R[-1] - np.diag(R))[:-1].mean())
+    return finite((R[-1] - np.diag(R))[:-1].mean())
 
 
-def fwt(record: Record) -> float | None:
+def fwt(record: Accuracies) -> float | None:
     """Forward transfer (Lopez-Paz & Ranzato, 2017, eq. 4); positive when a task is known before it is learned.
 
     FWT = 1/(T−1) · Σ_{i>1} R[i−1, i] − b̄[i]
     """
-    R = _square(record)
+    R = square(record)
     if R is None:
         return None
-    return _finite((np.diag(R, 1) - record.baseline[1:]).mean())
+    return finite((np.diag(R, 1) - record.baseline[1:]).mean())
 
 
-def forgetting(record: Record) -> float | None:
+def forgetting(record: Accuracies) -> float | None:
     """Forgetting (Chaudhry et al., 2018): the best a task was before the last one, less what is left. Positive is bad.
 
     F = 1/(T−1) · Σ_{j<T} max_{l<T} R[l, j] − R[T, j]
@@ -57,13 +58,13 @@ def forgetting(record: Record) -> float | None:
     Every R[l, j] with l ≥ j must have been scored, or the best might be missing; with `ends` it is. Those with l < j,
     before the task was learned, count where they were scored: with `seen` R[j−1, j] alone.
     """
-    R = _square(record)
+    R = square(record)
     if R is None or np.isnan(R[np.tril_indices_from(R)]).any():
         return None
-    return _finite((np.nanmax(R[:-1, :-1], 0) - R[-1, :-1]).mean())
+    return finite((np.nanmax(R[:-1, :-1], 0) - R[-1, :-1]).mean())
 
 
-def forgetting_ctrl(record: Record) -> float | None:
+def forgetting_ctrl(record: Accuracies) -> float | None:
     """Forgetting as Veniat et al. (2021, eq. 2) sign it: negative when the learner forgot.
 
     F(S) = 1/(T−1) · Σ_{t<T} R[T, t] − R[t, t]
@@ -80,7 +81,7 @@ def transfer(record: Record, isolated: Record) -> float | None:
 
     `isolated` is a run on the last task alone, or the whole stream by a method that shares nothing between tasks.
     """
-    return _finite(record.final[-1, -1] - isolated.final[-1, -1])
+    return finite(record.final[-1, -1] - isolated.final[-1, -1])
 
 
 def learning_curve(record: Record, task: int) -> list[tuple[int, float]]:
@@ -101,13 +102,13 @@ def lca(record: Record, beta: int = LCA_BATCHES) -> float | None:
     curves = [dict(learning_curve(record, task)) for task in range(len(record.tasks))]
     early = [curve.get(batches) for curve in curves for batches in range(beta + 1)]
     known = [accuracy for accuracy in early if accuracy is not None]
-    return _finite(np.mean(known)) if known and len(known) == len(early) else None
+    return finite(np.mean(known)) if known and len(known) == len(early) else None
 
 
 def final_bytes(record: Record) -> float | None:
     """Bytes reachable from the learner after the last task."""
     sizes = record.resources.get("bytes")
-    return _finite(sizes[-1]) if sizes else None
+    return finite(sizes[-1]) if sizes else None
 
 
 def mem(record: Record) -> float | None:
@@ -117,7 +118,7 @@ def mem(record: Record) -> float | None:
     leaves out gradients, optimisers and whatever else is there.
     """
     numbers = record.resources.get("numbers")
-    return _finite(4 * numbers[-1]) if numbers else None
+    return finite(4 * numbers[-1]) if numbers else None
 
 
 def flops(record: Record) -> float | None:
@@ -133,7 +134,7 @@ def train_seconds(record: Record) -> float | None:
 def eval_seconds(record: Record) -> float | None:
     """Seconds of all scoring after training began."""
     seconds = record.resources.get("eval_seconds")
-    return None if seconds is None else _finite(seconds)
+    return None if seconds is None else finite(seconds)
 
 
 @dataclass(frozen=True)
@@ -172,17 +173,6 @@ def summary(record: Record) -> dict[str, float | None]:
     return {name: value for name, value in values.items() if name not in RARE or value is not None}
 
 
-def _square(record: Record) -> np.ndarray | None:
-    """R as (T, T), or None where transfer between tasks has no meaning: one task, tasks mixed, rows not scored."""
-    R = record.final
-    tasks = R.shape[1]
-    return None if record.mixed or tasks < 2 or len(R) != tasks else R
-
-
 def _total(record: Record, resource: str, of_trials: str) -> float | None:
     parts = record.resources.get(resource)
-    return _finite(math.fsum(parts) + record.resources.get("trials", {}).get(of_trials, 0.0)) if parts else None
-
-
-def _finite(value: float | np.floating) -> float | None:
-    return float(value) if math.isfinite(value) else None
+    return finite(math.fsum(parts) + record.resources.get("trials", {}).get(of_trials, 0.0)) if parts else None

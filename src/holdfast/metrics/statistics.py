@@ -105,19 +105,30 @@ def standings(groups: Sequence[Group], metric: str) -> dict[str, Literal["best",
 def summarise(records: Iterable[Record], asked: Sequence[Asked] = ()) -> dict[str, Any]:
     """The content of summary.json: per label every metric with its interval and its values, in order of seeds.
 
-    What was asked for and has no record at all is `unfinished`.
+    What was asked for and has no record at all is under `unfinished`.
     """
-    bare = [
-        {"label": each.title, "asked": len(each.seeds), "failed": list(each.failed)}
-        for each in asked
-        if not each.records
-    ]
-    methods = {g.label: _entry(g) for g in group(records, asked=asked)}
-    return {"schema": 1, "methods": methods, **({"unfinished": bare} if bare else {})}
+    methods = {
+        g.label: {**who(g), **{metric: over_seeds(g.values(metric)) for metric in g.metrics()}}
+        for g in group(records, asked=asked)
+    }
+    return {"schema": 1, "methods": methods, **unfinished(asked)}
 
 
-def _entry(g: Group) -> dict[str, Any]:
-    entry: dict[str, Any] = {
+def unfinished(asked: Sequence[Asked]) -> dict[str, Any]:
+    """What summary.json says of what was asked for and has no record at all, if there is such."""
+    bare = [each for each in asked if not each.records]
+    told = [{"label": each.title, "asked": len(each.seeds), "failed": list(each.failed)} for each in bare]
+    return {"unfinished": told} if told else {}
+
+
+def over_seeds(values: Sequence[float | None]) -> dict[str, Any]:
+    """What summary.json says of a metric: its interval and its values, in order of seeds."""
+    return {**interval(values)._asdict(), "values": list(values)}
+
+
+def who(g: Group) -> dict[str, Any]:
+    """What summary.json says of a label beside its metrics."""
+    return {
         "label": g.label,
         "method": g.first.method,
         "scenario": g.scenario,
@@ -127,7 +138,3 @@ def _entry(g: Group) -> dict[str, Any]:
         "asked": len(g.asked),
         "failed": list(g.failed),
     }
-    for metric in g.metrics():
-        values = g.values(metric)
-        entry[metric] = {**interval(values)._asdict(), "values": values}
-    return entry
