@@ -115,7 +115,7 @@ def test_the_cheap_search_is_a_row_of_ours_in_the_transfer_tables():
 
 
 def test_all_past_paths_are_a_row_of_every_table():
-    for table in TABLES:
+    for table in ("table11", "table12", *transfer.TABLES):  # no table of the long stream prints it
         (entry, *_) = [e for e in papers.find(f"ctrl/{table}").entries("smoke") if e.row == "MNTDP-S (k=all)"]
         assert entry.method.nearest_paths is None
 
