@@ -405,7 +405,10 @@ def test_a_cluster_at_an_address_runs_a_sweep_file_and_survives_a_killed_worker(
         "--out",
         str(tmp_path / "out"),
     ]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    for _ in range(3):  # Ray forks a server for each client beside gRPC's threads; on a busy machine it may die at once
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        if "Starting Ray client server failed" not in ran.stderr:
+            break
     assert ran.returncode == 0, ran.stderr
     said = [line for line in ran.stderr.splitlines() if line.startswith("Killed seed 0: ")]
     assert said == [f"Killed seed 0: {LOST}", f"Killed seed 0: {GOES_ON}"]

@@ -25,7 +25,7 @@ class Counts(hf.Learner):
         raise hf.RunFailed(f"{torch.get_num_threads()} threads")
 
 
-def python(code, timeout=120, **environ):
+def python(code, timeout=600, **environ):
     """What a new process says; a hang is a failure. Its idle threads sleep: spinning, they would starve other tests."""
     plain = {name: value for name, value in os.environ.items() if name not in SETTINGS} | {"GOMP_SPINCOUNT": "0"}
     done = subprocess.run(

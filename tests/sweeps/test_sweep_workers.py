@@ -183,7 +183,7 @@ def test_workers_of_a_parent_with_threads_do_not_hang():
     drop = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     plain = {name: value for name, value in os.environ.items() if name not in drop}
     plain["GOMP_SPINCOUNT"] = "0"  # idle threads sleep: spinning, they would starve other tests
-    done = subprocess.run([sys.executable, "-c", THREADED], env=plain, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", THREADED], env=plain, capture_output=True, text=True, timeout=600)
     assert done.stdout == "4\n", done.stderr
 
 
