@@ -305,12 +305,12 @@ def test_a_selection_goes_on_after_any_trial_and_in_the_middle_of_one(method, na
         assert equal(*predictions)
 
 
-@pytest.mark.parametrize("search", ["all", "halving"])
-def test_trials_side_by_side_go_on_after_an_interruption(search, fragile, tmp_path):
+@pytest.mark.parametrize("settings", [{}, {"search": "halving"}, {"thrift": 0.3}], ids=str)
+def test_trials_side_by_side_go_on_after_an_interruption(settings, fragile, tmp_path):
     """They are saved when all of them are done, rung by rung."""
     data = hf.stream("split", tasks=2, examples=60, val=0.3, test_examples=60, scenario="task")
     net = hf.net("mlp", hidden=(8, 8), dropout=0.2)
-    cell = Cell(hf.method("mntdp", search=search), data, net, small(lr=(0.01,), decay=(0.0,)), seed=0)
+    cell = Cell(hf.method("mntdp", **settings), data, net, small(lr=(0.01,), decay=(0.0,)), seed=0)
     whole, (pieced, pieces) = cell.run(), in_pieces(cell, tmp_path, fragile, 3)
     assert pieces >= len(data)
     assert np.array_equal(whole.R, pieced.R) and timeless(whole) == timeless(pieced)
