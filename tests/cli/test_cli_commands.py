@@ -26,7 +26,9 @@ def test_version(holdfast):
     assert holdfast("--version").out == f"holdfast {version('holdfast')}\n"
 
 
-@pytest.mark.parametrize("command", ["run", "compare", "demo", "list", "report", "audit", "data", "data fetch"])
+@pytest.mark.parametrize(
+    "command", ["run", "compare", "demo", "list", "report", "audit", "metrics", "data", "data fetch"]
+)
 def test_every_command_has_help(holdfast, command):
     done = holdfast(f"{command} --help")
     assert done.code == 0 and done.out.startswith(f"Usage: holdfast {command} ")
