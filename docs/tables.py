@@ -38,11 +38,14 @@ def numbers(kept: Kept, asked: Asked) -> str:
         return NOT_RUN
     there = {axis: list(dict.fromkeys(cell[key] for cell in everything)) for axis, key in AXES.items()}
     names = {axis: asked.names.get(axis) or there[axis] for axis in AXES}
-    wrong = [(key, name, axis) for axis, key in AXES.items() for name in names[axis] if name not in there[axis]]
-    if wrong:
-        raise BadInput(
-            *(unknown(key, name, there[axis], f" in the numbers of {kept['id']}") for key, name, axis in wrong)
-        )
+    faults = [
+        unknown(key, name, there[axis], f" in the numbers of {kept['id']}")
+        for axis, key in AXES.items()
+        for name in names[axis]
+        if name not in there[axis]
+    ]
+    if faults:
+        raise BadInput(*faults)
     cells = [cell for cell in everything if all(cell[key] in names[axis] for axis, key in AXES.items())]
     told = rows(Reproduction(kept["id"], kept["title"], "", cells))
     texts = {_place(cell): _number(cell, row) for cell, row in zip(cells, told, strict=True)}

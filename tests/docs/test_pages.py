@@ -64,7 +64,7 @@ def test_a_changed_number_changes_its_page_and_no_other(fill, tmp_path, capsys):
     assert fill.main([str(tmp_path), "--check"]) == 0
 
 
-def test_every_kept_number_is_on_a_page():
+def test_every_result_file_is_shown_on_a_page():
     text = "".join(page.read_text() for page in DOCS.rglob("*.md"))
     ids = [str(path.relative_to(DOCS / "results").with_suffix("")) for path in DOCS.rglob("results/**/*.json")]
     assert ids and [id for id in ids if f"<!-- numbers {id} " not in text] == []
