@@ -71,3 +71,12 @@ def test_the_command_keeps_what_it_prints(tmp_path, capsys):
     printed = {results._key(c): c["measured"] for c in json.loads(capsys.readouterr().out)["cells"]}
     kept = {results._key(c): c["measured"] for c in read(tmp_path / "k", "ctrl/table4")["cells"]}
     assert kept == {place: value for place, value in printed.items() if value is not None} and kept
+
+
+def test_numbers_found_elsewhere_keep_saying_where(tmp_path):
+    path = results.keep(tmp_path, made({("GEM", "acc"): 0.8, ("EWC", "acc"): 0.5}), 3, None)
+    found = read(tmp_path)
+    found["runs"][0] |= {"source": "transcribed from a page", "commit": None, "date": None}
+    path.write_text(json.dumps(found))
+    results.keep(tmp_path, made({("EWC", "acc"): 0.6}), 3, "EWC")
+    assert [run.get("source") for run in read(tmp_path)["runs"]] == ["transcribed from a page", None]

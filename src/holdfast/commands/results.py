@@ -21,7 +21,8 @@ from holdfast.sweeps.store import dumps
 
 SCHEMA = 1
 SAID = (
-    "row column metric setting scenario published tolerance judged measured low high emulated within verdict archive"
+    "row column metric setting scenario published tolerance judged judge measured low high emulated within verdict "
+    "archive"
 ).split()
 
 Cell = Mapping[str, Any]
@@ -43,7 +44,11 @@ def place(folder: Path, id: str) -> Path:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What is kept of a table so far."""
+    """What is kept of a table so far.
+
+    A run that was not kept when it was run has a `source`, which says where its numbers were found, and null for what
+    is not known of it.
+    """
     if not path.exists():
         return {"schema": SCHEMA, "runs": [], "cells": []}
     try:

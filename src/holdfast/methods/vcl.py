@@ -31,7 +31,7 @@ class VCL(Weighing):
     q_θ is a Gaussian over each weight, q_{t−1} the posterior that the task before left, N(0, 1) at first, and N_t the
     task's rows. A coreset is kept out of training; before each scoring a copy that is thrown away learns it by the same
     loss, in the task scenario one for each task and head. With `prior=initial` the posterior of the task before is not
-    used: paper 001's "coreset only". Which prior the copy has decides whether that is as good (docs/results.md).
+    used: paper 001's "coreset only". Which prior the copy has decides whether that is as good (docs/papers/001.md).
     Outputs that no task has used yet stay out of the KL where tasks have outputs of their own.
 
     >>> import holdfast as hf

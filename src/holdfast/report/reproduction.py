@@ -301,5 +301,6 @@ def _number(value: float | None, metric: str) -> str:
         return words.number(value, metric)
     if value is None:
         return words.UNDEFINED
-    whole = value == round(value) or abs(value) >= 1000
-    return (f"{value:.0f}" if whole else f"{value:.2f}").replace("-", words.MINUS)
+    if value == round(value) or abs(value) >= 1000:
+        return f"{value:.0f}".replace("-", words.MINUS)
+    return words.number(value, "acc") if abs(value) < 1 else f"{value:.3g}".replace("-", words.MINUS)

@@ -8,7 +8,7 @@ from holdfast.papers.base import Entry, Found, Recipe, Scale, published
 from holdfast.papers.still import mnist
 
 # At laptop the grid is thinned to where the best runs are: in two layers, and with ε₂ = 10⁻⁵ but for DP10-10. A run's
-# best accuracy is largely a draw, so that many small networks are worth more than a few large ones (docs/results.md).
+# best accuracy is largely a draw: many small networks are worth more than a few large ones (docs/papers/004.md).
 TWO = {"layers": (2,), "mix_sizes": True}
 THINNED = {row: {**TWO, "later_lr": (1e-5,)} for row in ("fc", "D-fc", "LWTA")} | {"EWC": {**TWO, "sizes": (400, 800)}}
 GRID = (
