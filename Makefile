@@ -34,7 +34,7 @@ demo: $(READY)  ## compare five methods on embedded data and write a report
 	@$(BIN)/holdfast demo
 
 test: $(READY)  ## all tests and doctests but the slow ones; make test ARGS="-m slow" runs those
-	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 bench: $(READY)  ## speed against a bare loop and Avalanche, as ratios in one run; needs HOLDFAST_DATA
 	$(BIN)/python benchmarks/speed.py $(ARGS)
