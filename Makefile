@@ -34,7 +34,7 @@ demo: $(READY)  ## compare five methods on embedded data and write a report
 	@$(BIN)/holdfast demo
 
 test: $(READY)  ## all tests and doctests but the slow ones; make test ARGS="-m slow" runs those
-	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 pages: $(READY)  ## write the numbers of docs/results/ into the pages; make pages ARGS=--check only looks
 	$(BIN)/python docs/fill.py $(ARGS)
