@@ -47,6 +47,7 @@ UNITS = (
     ("flops", 1e6, "learning, MFLOPs"),
     ("knn_seconds", 1.0, "k-NN pass, s"),
     ("knn_flops", 1e6, "k-NN pass, MFLOPs"),
+    ("laid_seconds", 1.0, "new modules to the library, s"),
     ("whole", 1.0, "everything, s"),
 )
 AMONG = 20  # tasks at either end, but for the first, which has no past
@@ -177,12 +178,13 @@ def tasks(method: str, data: str, scored: Scored) -> list[tuple[int, float, int]
 
 
 class Searched(NamedTuple):
-    """What one task of `mntdp` cost; learning is trials and all else that the protocol books, without the k-NN pass."""
+    """What one task of `mntdp` cost; learning is trials and all else that the protocol books, without what follows."""
 
     seconds: float
     flops: float
     knn_seconds: float
     knn_flops: float
+    laid_seconds: float  # the task's new modules go to the library, whose θ is laid out anew
     whole: float  # seconds of everything: audit, looks at validation rows and saving included
 
 
@@ -191,6 +193,7 @@ def paths(search: str, data: str) -> list[Searched]:
     asked for its features, and the library grows as fast as it can."""
     passes: list[tuple[float, int]] = []
     begun_at: list[float] = []
+    laid: list[float] = []
 
     class Clocked(MNTDP):
         def options(self, train: Any) -> Any:
@@ -203,6 +206,11 @@ def paths(search: str, data: str) -> list[Searched]:
                 found = super().nearest(train, k)
             passes.append((time.process_time() - at, counter.total))
             return found
+
+        def close(self) -> None:
+            at = time.process_time()
+            super().close()
+            laid.append(time.process_time() - at)
 
     stream = hf.stream(
         "permuted", data=data, tasks=TASKS[-1], examples=200, test_examples=100, val=0.3, scenario="task", seed=0
@@ -219,8 +227,8 @@ def paths(search: str, data: str) -> list[Searched]:
     passes.insert(0, (0.0, 0))  # the first task has no past
     whole = [b - a for a, b in itertools.pairwise(begun_at)]
     found = [
-        Searched(s - ks, f - kf, ks, float(kf), w)
-        for s, f, (ks, kf), w in zip(seconds[:-1], flops[:-1], passes[:-1], whole, strict=True)
+        Searched(s - ks - ls, f - kf, ks, float(kf), ls, w)
+        for s, f, (ks, kf), ls, w in zip(seconds[:-1], flops[:-1], passes[:-1], laid[:-1], whole, strict=True)
     ]
     print(
         f"permuted tasks of 200 examples, mntdp, search={search}: a task among the first {AMONG} and the last {AMONG}"
