@@ -14,7 +14,7 @@ export OMP_NUM_THREADS := 1
 export OMP_WAIT_POLICY := PASSIVE
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help install demo test bench bench-avalanche reproduce-smoke lint lint-style lint-types lint-imports format clean
+.PHONY: help install demo test docs bench bench-avalanche reproduce-smoke lint lint-style lint-types lint-imports format clean
 
 help:  ## this list
 	@awk -F ':.*##' '/^[a-z-]+:.*##/ {printf "  make %-17s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,10 @@ demo: $(READY)  ## compare five methods on embedded data and write a report
 
 test: $(READY)  ## all tests and doctests but the slow ones; make test ARGS="-m slow" runs those
 	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+docs: $(READY)  ## the site, into build/site; index.html opens without a server
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "build/site/index.html"
 
 bench: $(READY)  ## speed against a bare loop and Avalanche, as ratios in one run; needs HOLDFAST_DATA
 	$(BIN)/python benchmarks/speed.py $(ARGS)
