@@ -31,14 +31,14 @@ def kept(docs: Path) -> list[Kept]:
 
 
 def rows_named(written: str) -> tuple[list[str], str]:
-    """What the papers' tables call a method, as `<!-- rows: EWC, online EWC -->` says, and the page without it."""
+    """What the papers' tables call a method, as `<!-- rows: ER; ER (reservoir) -->` says, and the page without it."""
     names = ROWS.search(written)
-    return ([name.strip() for name in names[1].split(",")] if names else []), ROWS.sub("", written)
+    return ([name.strip() for name in names[1].split(";")] if names else []), ROWS.sub("", written)
 
 
 def section(names: list[str], kept: list[Kept]) -> str:
-    """The rows of these names in all tables; nothing where there are none."""
-    found = [(each.id, row) for each in kept for row in each.rows if set(row.row.split(", ")) & set(names)]
+    """The rows, or columns, of these names in all tables; nothing where there are none."""
+    found = [(each.id, row) for each in kept for row in each.rows if {row.row, row.column} & set(names)]
     if not found:
         return ""
     lines = [

@@ -22,7 +22,8 @@ def pages(docs: Path) -> dict[str, str]:
     kept = published.kept(docs)
     for kind, title in KINDS.items():
         shelf = shelf_of(kind)
-        made[f"{kind}/index.md"] = _index(title, shelf)
+        index = docs / kind / "index.md"
+        made[f"{kind}/index.md"] = _index(index.read_text() if index.is_file() else f"# {title}\n", shelf)
         for name in shelf.names():
             path = docs / kind / f"{name}.md"
             written = path.read_text() if path.is_file() else f"# {name}\n"
@@ -38,9 +39,10 @@ def page(kind: str, shelf: Shelf[Any], name: str, written: str, kept: list[publi
     return "\n\n".join(part for part in (title, *_facts(kind, shelf, name), rest.strip(), numbers) if part) + "\n"
 
 
-def _index(title: str, shelf: Shelf[Any]) -> str:
+def _index(written: str, shelf: Shelf[Any]) -> str:
+    title, _, rest = written.partition("\n")
     rows = [[f"[`{name}`]({name}.md)", plain(shelf.summary(name))] for name in shelf.names()]
-    return f"# {title}\n\n{table(['', ''], rows)}\n"
+    return f"{title}\n\n{table(['', ''], rows)}\n{rest}"
 
 
 def _facts(kind: str, shelf: Shelf[Any], name: str) -> list[str]:
