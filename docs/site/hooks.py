@@ -1,4 +1,4 @@
-"""What MkDocs calls while it builds: pages made of code and of files outside docs/ join those that are written there."""
+"""What MkDocs calls while it builds: pages made of code and of files outside docs/ join those written there."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         inside = AT_THE_ROOT.get(target, target.removeprefix("docs/"))
         return f"]({posixpath.relpath(inside, posixpath.dirname(place) or '.')}{link[2] or ''})"
 
-    return re.sub(r"\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)", lambda link: moved(link) if link[1] else link[0], markdown)
+    return re.sub(
+        r"\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)", lambda link: moved(link) if link[1] else link[0], markdown
+    )
 
 
 def _whole(item: Any) -> Iterator[Any]:
@@ -74,4 +76,6 @@ def _whole(item: Any) -> Iterator[Any]:
 def _inside(folder: str) -> list[str]:
     """The pages of a folder, its index first."""
     written = {f"{folder}{path.relative_to(DOCS / folder).as_posix()}" for path in (DOCS / folder).rglob("*.md")}
-    return sorted(written | {place for place in MADE if place.startswith(folder)}, key=lambda at: (at[-8:] != "index.md", at))
+    return sorted(
+        written | {place for place in MADE if place.startswith(folder)}, key=lambda at: (at[-8:] != "index.md", at)
+    )

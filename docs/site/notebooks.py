@@ -11,7 +11,8 @@ def page(path: Path) -> str:
     cells = json.loads(path.read_text())["cells"]
     parts = ["".join(cell["source"]) for cell in cells]
     shown = [
-        f"```python\n{part}\n```" if cell["cell_type"] == "code" else part for cell, part in zip(cells, parts, strict=True)
+        f"```python\n{part}\n```" if cell["cell_type"] == "code" else part
+        for cell, part in zip(cells, parts, strict=True)
     ]
     title, *rest = shown
     return "\n\n".join([title, f"This page is the notebook [{path.name}](../../examples/{path.name}).", *rest]) + "\n"

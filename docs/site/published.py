@@ -25,7 +25,10 @@ class Kept:
 def kept(docs: Path) -> list[Kept]:
     found = [read(path) for path in sorted(docs.rglob("*.json"))]
     return [
-        Kept(each["id"], rows(Reproduction(each["id"], each["title"], "", [{"archive": None, **c} for c in each["cells"]])))
+        Kept(
+            each["id"],
+            rows(Reproduction(each["id"], each["title"], "", [{"archive": None, **c} for c in each["cells"]])),
+        )
         for each in found
     ]
 

@@ -12,9 +12,7 @@ from docstrings import markdown
 import holdfast as hf
 from holdfast import checks
 
-VERBS = (
-    "stream", "method", "net", "protocol", "run", "compare", "sweep", "tune", "diagnose", "load", "run_cells", "at_hand",
-)  # fmt: skip
+VERBS = "stream method net protocol run compare sweep tune diagnose load run_cells at_hand".split()
 READING = ("study", "panels", "fronts", "transfer", "uncertainty")  # modules of functions of a record
 
 
@@ -45,7 +43,9 @@ def _module(name: str, module: ModuleType) -> str:
         for each, thing in vars(module).items()
         if each[0] != "_" and inspect.isroutine(thing) | inspect.isclass(thing) and thing.__module__ == module.__name__
     ]
-    return "\n\n".join([f"## {name}", markdown(inspect.getdoc(module) or ""), *(_entry(f"{name}.{n}", t) for n, t in mine)])
+    return "\n\n".join(
+        [f"## {name}", markdown(inspect.getdoc(module) or ""), *(_entry(f"{name}.{n}", t) for n, t in mine)]
+    )
 
 
 def _entry(name: str, thing: Any) -> str:

@@ -1,4 +1,4 @@
-"""A page for each method, stream, protocol and network: what its docstring and its fields say, and what is written by hand."""
+"""A page for each method, stream, protocol and network: its docstring and fields, and what is written by hand."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def _facts(kind: str, shelf: Shelf[Any], name: str) -> list[str]:
     said = [each for each in entry["about"].split("\n\n") if not each.startswith("Departure")]  # they have a section
     _, _, example = (inspect.getdoc(shelf.find(name)) or "").partition("\n>>> ")
     rows = [
-        [f"`{s['name']}`", f"`{typed(s['default'])}`", plain(s["expected"]), plain(s["about"])] for s in entry["settings"]
+        [f"`{s['name']}`", f"`{typed(s['default'])}`", plain(s["expected"]), plain(s["about"])]
+        for s in entry["settings"]
     ]
     parts = [markdown("\n\n".join(said))]
     parts += ["## Settings", table(["setting", "default", "expected", ""], rows)] if rows else []
