@@ -14,7 +14,7 @@ export OMP_NUM_THREADS := 1
 export OMP_WAIT_POLICY := PASSIVE
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help install demo test pages bench bench-avalanche reproduce-smoke lint lint-style lint-types lint-imports format clean
+.PHONY: help install demo test pages docs bench bench-avalanche reproduce-smoke lint lint-style lint-types lint-imports format clean
 
 help:  ## this list
 	@awk -F ':.*##' '/^[a-z-]+:.*##/ {printf "  make %-17s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,10 @@ test: $(READY)  ## all tests and doctests but the slow ones; make test ARGS="-m 
 
 pages: $(READY)  ## write the numbers of docs/results/ into the pages; make pages ARGS=--check only looks
 	$(BIN)/python docs/fill.py $(ARGS)
+
+docs: $(READY)  ## the site, into build/site; index.html opens without a server
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "build/site/index.html"
 
 bench: $(READY)  ## speed against a bare loop and Avalanche, as ratios in one run; needs HOLDFAST_DATA
 	$(BIN)/python benchmarks/speed.py $(ARGS)

@@ -20,7 +20,7 @@ def list_things(kind: str | None, name: str | None, in_full: bool, as_json: bool
     if kind is not None and kind not in KINDS:
         raise BadInput(unknown("kind", kind, KINDS))
     kinds = KINDS if kind is None else (kind,)
-    found = {each: _data(name) if each == "data" else _shelf(each, name) for each in kinds}
+    found = {each: _data(name) if each == "data" else _entries(each, name) for each in kinds}
     if as_json:
         print_json(found if kind is None else found[kind])
         return
@@ -37,18 +37,24 @@ def list_things(kind: str | None, name: str | None, in_full: bool, as_json: bool
         print(f"\nsettings of one: holdfast list {kind} NAME")
 
 
-def _shelf(kind: str, name: str | None) -> list[dict[str, Any]]:
+def shelf_of(kind: str) -> Shelf[Any]:
+    """Where the things of this kind stand."""
     from holdfast.methods import methods
     from holdfast.nets import nets
     from holdfast.protocols import protocols
     from holdfast.streams import streams
 
     shelves: dict[str, Shelf[Any]] = {"methods": methods, "streams": streams, "nets": nets, "protocols": protocols}
-    shelf = shelves[kind]
-    return [_described(shelf, each) for each in (shelf.names() if name is None else [name])]
+    return shelves[kind]
 
 
-def _described(shelf: Shelf[Any], name: str) -> dict[str, Any]:
+def _entries(kind: str, name: str | None) -> list[dict[str, Any]]:
+    shelf = shelf_of(kind)
+    return [described(shelf, each) for each in (shelf.names() if name is None else [name])]
+
+
+def described(shelf: Shelf[Any], name: str) -> dict[str, Any]:
+    """A thing by its docstring and its fields."""
     from holdfast.settings import comments, defaults, expected, hints
 
     cls = shelf.find(name)
@@ -95,16 +101,16 @@ def _print_in_full(entries: list[dict[str, Any]]) -> None:
         if i:
             print()
         print(f"{entry['name']}: {entry['about']}")
-        rows = [[s["name"], _plain(s["default"]), s["expected"], s["about"]] for s in entry["settings"]]
+        rows = [[s["name"], plain(s["default"]), s["expected"], s["about"]] for s in entry["settings"]]
         if rows:
             print()
             print_table(["setting", "default", "expected", ""], rows)
 
 
-def _plain(value: Any) -> str:
+def plain(value: Any) -> str:
     """A default as it would be typed."""
     if value is None:
         return "none"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return ",".join(map(_plain, value)) if isinstance(value, tuple) else str(value)
+    return ",".join(map(plain, value)) if isinstance(value, tuple) else str(value)
