@@ -30,7 +30,7 @@ from holdfast.sweeps import read_sweep
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(str(p.relative_to(ROOT)) for p in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-MEASURED = ("docs/results.md", "docs/papers/")  # each command there is behind a table of numbers
+MEASURED = ("docs/measured.md", "docs/papers/")  # each command there is behind a table of numbers
 EMBEDDED = {"digits", "synth"}
 BLOCK = re.compile(r"^(?:<!-- ([^>]*) -->\n)?```(?:\{\.)?(python|sh|text)\}?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 VARIES = re.compile(r"\d[\d.]* (µs|ms|s)\b|[−-]?\d+\.\d*")  # from machine to machine: times, and what has decimals

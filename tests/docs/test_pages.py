@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import json
-import re
 import shutil
 from pathlib import Path
 
 import pytest
+
+from holdfast import papers
 
 DOCS = Path(__file__).parents[2] / "docs"
 RUN = {"command": "holdfast reproduce gem/table3", "seeds": 3, "commit": "abc1234", "machine": None, "date": None}
@@ -118,7 +119,8 @@ def test_a_page_chooses_rows_columns_and_metrics_and_what_lies_across(page):
 def test_what_was_not_measured_is_said_and_a_file_may_come_later(page):
     assert "*Not measured yet.*" in page(asked="numbers ctrl/table13")
     assert "Not measured: Figure 1, Table 1, Table 2." in page({}, asked="index gem")
-    assert "(000.md) | 0 of 25 | 0 | 0 | – |" in page({}, asked="index")
+    items = sum(item.id.startswith("ctrl/") for item in papers.contents())
+    assert f"(000.md) | 0 of {items} | 0 | 0 | – |" in page({}, asked="index")
     assert "(002.md) | 1 of 4 | 2 | 1 | 1 |" in page({}, {"metric": "bwt", "judged": False}, asked="index")
 
 
@@ -143,9 +145,3 @@ def test_a_slip_in_a_page_is_named(fill, tmp_path, capsys, marker, fault):
     page.write_text(marker)
     assert fill.main([str(tmp_path), "--check"]) == 2
     assert capsys.readouterr().err.startswith(fault.format(page))
-
-
-@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
-def test_links_of_the_pages_lead_somewhere(page):
-    links = re.findall(r"\]\((?!http|#)([^)#]+)", page.read_text())
-    assert [link for link in links if not (page.parent / link).exists()] == []
