@@ -67,7 +67,7 @@ def _members(thing: Any) -> Iterable[str]:
 
 def _signature(name: str, thing: Any) -> str:
     if inspect.isclass(thing) and issubclass(thing, BaseException):
-        return f"class {name}({thing.__base__.__name__})"
+        return f"class {name}({thing.__mro__[1].__name__})"
     return f"{'class ' if inspect.isclass(thing) else ''}{name}{_arguments(thing)}"
 
 
