@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 import torch
@@ -21,7 +21,7 @@ from holdfast.engine import Score, State, observed
 from holdfast.errors import RunFailed
 from holdfast.methods import Learner, Option, Rung
 from holdfast.protocols._session import Session, joined, name_of
-from holdfast.protocols._showing import Showing
+from holdfast.protocols._showing import Clock, Showing
 from holdfast.protocols._stops import Kept, Stop
 from holdfast.seeds import dice, generator, seed_for, seeded, set_dice
 from holdfast.types import Part, Stream, Task
@@ -39,7 +39,7 @@ class Looks:
     on_val: bool = True  # a task is judged by its validation rows; else by its test rows
     tests: bool = False  # also look at the tests of all tasks so far, each and together, and note what is found
     test_batch: int | None = None  # at one random batch of test rows; none: at all
-    score_first: int = 0  # also score the task's tests after so many first batches, for its learning curve
+    score_first: int = 0  # also score the tests after so many first batches of the trial that is taken
 
     def due(self, step: int, showing: Showing) -> bool:
         every = showing.per_pass if self.every is None else self.every
@@ -67,7 +67,8 @@ class Tried:
     settings: Mapping[str, Any]
     kept: Kept
     looks: list[tuple[int, list[float]]]  # step, accuracies
-    curve: list[dict[str, Any]]  # scores of the task's tests after its first batches
+    start: State = None  # the learner before its first step, where its learning curve is asked for
+    steps: int | float | None = None  # of its first rung
     option: Option = None
     failed: str | None = None  # why it ended early: it is never chosen
 
@@ -211,7 +212,7 @@ class Selection:
             own["trial"] = under_way = self._taken_up(candidate, len(self.rows))
             self._prepare(candidate, under_way, model)
         course = self._course(task, candidate, own["trial"], stop)
-        with seeded(self._seed(course)):
+        with seeded(self._seed(course.under_way["number"])):
             for _ in self._steps(course, task, quality, (own["done"], of)):
                 pass
         own["trial"] = None
@@ -224,7 +225,7 @@ class Selection:
         session, alone = self.session, self.session.learner
         with seeded(0), observed(None):
             for course in courses:
-                with seeded(self._seed(course)):
+                with seeded(self._seed(course.under_way["number"])):
                     course.dice = dice()
                 course.steps = self._steps(course, task, quality, (0, 1), saves=False)
             going = list(courses)
@@ -284,8 +285,8 @@ class Selection:
         self._share_again(task)
         return Course(candidate, under_way, self.session.learner, self._showing(task, candidate.steps), stop)
 
-    def _seed(self, course: Course) -> int:
-        return seed_for(self.session.seed, "trial", trial=course.under_way["number"])
+    def _seed(self, trial: int) -> int:
+        return seed_for(self.session.seed, "trial", trial=trial)
 
     def _ended(self, course: Course, task: Task, began_from: int | None = None) -> Tried:
         """Close the books of a trial."""
@@ -294,18 +295,36 @@ class Selection:
         session.note_looks([session.stream.segments[task.t]], looks if booked is None else looks - booked)
         self._note(under_way["number"], task.t, candidate, showing, kept, course.failed, began_from)
         showing.lease.close()
-        tried = under_way["looks"], self._levelled(under_way["curve"], candidate)
+        tried = under_way["looks"], under_way["start"], under_way["steps"]
         return Tried(under_way["number"], dict(candidate.settings), kept, *tried, candidate.option, course.failed)
 
-    def _levelled(self, curve: list[dict[str, Any]], candidate: Candidate) -> list[dict[str, Any]]:
-        """The learning curve of a trial. That of an option which asked for so few steps goes on level: it has learned
-        what it can."""
-        if not curve or not isinstance(candidate.steps, int):
-            return curve
-        return curve + [{**curve[-1], "step": step} for step in range(candidate.steps + 1, self.looks.score_first + 1)]
+    def _score_first(self, task: Task, tried: Tried) -> None:
+        """The learning curve of the trial that is taken: its first batches once more, as it had them, with a look at
+        the task's tests after each. No other trial is looked at so, and what this one takes is scoring.
+
+        The curve of an option which asked for so few steps goes on level: it has learned what it can.
+        """
+        session, asked = self.session, self.looks.score_first
+        if not asked:
+            return
+        session.learner.load(tried.start)
+        self._share_again(task)
+        showing, curve, before, clock = self._showing(task, tried.steps), [], session.measured.eval_seconds, Clock()
+        with clock, seeded(self._seed(tried.trial)):
+            shown = session.shown(showing, lease_at_begin=True, finish=False, saves=False)
+            with closing(shown) as steps:
+                for step in islice(steps, asked + 1):
+                    found = session.look([(task, task.test)], watched=False)[0]
+                    curve.append(session.curve_row(task.t, step, task, found))
+        showing.lease.close()
+        if isinstance(tried.steps, int):
+            curve += [{**curve[-1], "step": step} for step in range(tried.steps + 1, asked + 1)]
+        session.measured.curves += curve
+        session.measured.eval_seconds = before + clock.seconds
 
     def finish(self, task: Task, tried: Tried) -> None:
         """The learner takes the weights where the trial was stopped, and finishes the task."""
+        self._score_first(task, tried)
         self.session.learner.load(tried.kept.state)
         self._share_again(task)
         showing = self._showing(task)
@@ -321,7 +340,6 @@ class Selection:
         session, row = self.session, self.rows[tried.trial]
         row["chosen"] = True
         session.spend(row["flops"], row["seconds"], row["updates"])
-        session.measured.curves += tried.curve
         session.learner.shared.clear()
         session.close(task)
         session.score(task.t, tried.kept.step)
@@ -407,6 +425,8 @@ class Selection:
             learner.optimiser.reset()
         if candidate.option is not None:
             learner.choose(candidate.option)
+        if self.looks.score_first:
+            under_way |= {"start": learner.state(), "steps": candidate.steps}
 
     def _share_again(self, task: Task) -> None:
         """What the trials of this task share is made by the first, and again, free of charge, after an interruption."""
@@ -430,9 +450,8 @@ class Selection:
                 for step in steps:
                     if self.looks.due(step, showing):
                         watched = step == 0 and course.watched
-                        found, curve = self._look(under_way["number"], step, task, watched=watched)
+                        found = self._look(under_way["number"], step, task, watched=watched)
                         under_way["looks"].append((step, found))
-                        under_way["curve"] += curve
                         stop.offer(step, quality(found), session.learner.state)
                         under_way["kept"] = stop.state()
                         if stop.over(step):
@@ -463,18 +482,13 @@ class Selection:
         shown = learner, lease, segment.train, segment.task, budget.passes, budget.batch, rng, limit
         return Showing(*shown, ordered=segment.ordered, rows=type(learner).share is not Learner.share)
 
-    def _look(
-        self, trial: int, step: int, task: Task, *, watched: bool = False
-    ) -> tuple[list[float], list[dict[str, Any]]]:
+    def _look(self, trial: int, step: int, task: Task, *, watched: bool = False) -> list[float]:
         """Accuracies: on what the task is judged by and, where they are looked at, on each test set so far and on
-        their union. And rows of its learning curve, where one is due."""
+        their union."""
         looks, session = self.looks, self.session
         judged = [(task, task.val)] if looks.on_val else []
         if not looks.tests:
-            early = step <= looks.score_first and looks.score_first > 0
-            tests = [(task, task.test)] if early or not judged else []
-            found = session.look([*judged, *tests], watched=watched)
-            return [found[0].accuracy], [session.curve_row(task.t, step, task, found[-1])] if early else []
+            return [session.look(judged or [(task, task.test)], watched=watched)[0].accuracy]
         so_far = session.stream.tasks[: task.t + 1]
         tests = [(t, self._drawn(t.test, trial, step, t.t)) for t in so_far]
         whole = self._of_union(so_far, trial, step) if looks.test_batch is not None else []
@@ -483,7 +497,7 @@ class Selection:
         union = _pooled(rest, whole) if whole else _pooled(each, tests)
         for t, accuracy in (*((t.t, s.accuracy) for t, s in zip(so_far, each, strict=True)), (None, union)):
             session.study["curves"].append({"trial": trial, "step": step, "task": t, "accuracy": accuracy})
-        return [(judge[0] if judge else each[-1]).accuracy, *(s.accuracy for s in each), union], []
+        return [(judge[0] if judge else each[-1]).accuracy, *(s.accuracy for s in each), union]
 
     def _drawn(self, part: Part, trial: int, step: int, task: int) -> Part:
         """The whole test set, or one batch of it drawn anew."""
@@ -570,8 +584,8 @@ def _nothing_tried() -> dict[str, State]:
 
 
 def _fresh_trial(number: int) -> dict[str, State]:
-    nothing = dict.fromkeys(("learner", "showing", "dice", "booked"))
-    return {"number": number, "looks": [], "curve": [], "kept": [], **nothing}
+    nothing = dict.fromkeys(("start", "steps", "learner", "showing", "dice", "booked"))
+    return {"number": number, "looks": [], "kept": [], **nothing}
 
 
 def _pooled(scores: Sequence[Score], parts: Sequence[tuple[Task, Part]]) -> float:
