@@ -15,6 +15,7 @@ from holdfast.cli import list as listing
 from holdfast.cli._usage import Command, Group
 from holdfast.commands.terminal import BAD_INPUT, FAILED, INTERRUPTED, Stopped, complain
 from holdfast.errors import BadInput, RunFailed
+from holdfast.process import keep_memory, take_one_thread
 
 
 def _version(wanted: bool) -> None:
@@ -63,17 +64,11 @@ def _app() -> typer.Typer:
     return app
 
 
-def _take_one_thread() -> None:
-    """In a process of our own: idle threads sleep instead of spinning, and none is started that nobody asked for."""
-    if "torch" not in sys.modules:  # later it would not be heeded, and the process may be somebody else's
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-
 def main(args: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code: 0 done, 1 a run failed, 2 bad input, 130 interrupted."""
-    _take_one_thread()
+    if "torch" not in sys.modules:  # then the process may be somebody else's
+        take_one_thread()
+        keep_memory()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a character shows another one

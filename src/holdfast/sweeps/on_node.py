@@ -15,6 +15,7 @@ import torch
 from holdfast.engine import Keeper, State
 from holdfast.engine.state import Files, from_files
 from holdfast.errors import BadInput, RunFailed
+from holdfast.process import keep_memory
 from holdfast.protocols import Progress
 from holdfast.streams import StreamSpec
 from holdfast.sweeps.cell import Cell, code_version
@@ -128,6 +129,7 @@ class Order:
 def work(order: Order, mailbox: Any, last: Files | None, *packed: bytes) -> Any:
     """A cell on a worker, from its last state on: its record, or why there is none."""
     torch.set_num_threads(1)
+    keep_memory()
     told = -PATIENCE
 
     def watch(progress: Progress) -> None:

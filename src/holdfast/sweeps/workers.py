@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 
 from holdfast.errors import NotKept
+from holdfast.process import keep_memory
 from holdfast.sweeps.events import Event, Watcher
 
 Work = Callable[[int, Watcher], None]  # runs a cell and tells what happens; the last thing is its outcome
@@ -130,6 +131,7 @@ class _Worker:
 
 def _serve(work: Work, cell: int, outbox: Connection, parent: int) -> None:
     torch.set_num_threads(1)  # before anything else: the parent's threads were not forked along, waiting for them hangs
+    keep_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business; it ends its workers
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)  # a killed parent takes its workers along
