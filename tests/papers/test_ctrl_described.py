@@ -1,4 +1,4 @@
-"""Tables 3, 4 and 10 of paper 000: what is counted is what one counts by hand."""
+"""Tables 3 to 10 of paper 000: what is counted is what one counts by hand."""
 
 from __future__ import annotations
 
@@ -58,6 +58,29 @@ def test_table4_is_counted_where_the_data_are_and_else_said_to_be_of_others(unca
     uncached.setattr(described, "_stream", lambda row: small)
     uncached.setattr(hf, "at_hand", lambda name: name not in transfer.DATA)
     assert described._why_not_task(cell["row"], cell["column"], cell["metric"], 1) == described.IN_PLACE
+
+
+def test_tables_5_and_6_are_counted_in_the_tasks_of_the_long_stream(uncached):
+    small = hf.stream("ctrl", kind="long", data="synth", test=1, augment=False, disjoint=False)
+    uncached.setattr(described, "_stream", lambda row: small)
+    cells = [cell for table in ("table5", "table6") for cell in papers.find(f"ctrl/{table}").published]
+    assert len(cells) == 3 * 100
+    for cell in cells:
+        counted = described._rows_of_task(cell["row"], cell["column"], cell["metric"])
+        if cell["metric"] == "test rows":
+            assert counted == 5  # one per class
+        elif cell["published"] == 7500 * 2 / 3:  # procedural data have 700 rows per class, not 1,500
+            assert counted == pytest.approx(5 * 700 * 2 / 3, abs=5)
+        elif cell["published"] in (25, 15):
+            assert counted == cell["published"]
+
+
+@pytest.mark.parametrize("table", ["table7", "table8", "table9"])
+def test_modules_have_the_printed_sizes(table):
+    recipe = papers.find(f"ctrl/{table}")
+    assert recipe.published and all(cell["judged"] for cell in recipe.published)
+    for cell in recipe.published:
+        assert recipe.measure({}, cell["row"], cell["column"], cell["metric"], False) == [cell["published"]]
 
 
 SHARED = 607_050 - 650  # without outputs

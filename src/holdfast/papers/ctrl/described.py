@@ -1,13 +1,14 @@
-"""Tables 3, 4 and 10: data sets, streams and what methods keep, counted in the real objects. Nothing is trained."""
+"""Tables 3 to 10: data sets, streams, networks and what methods keep, counted. Nothing is trained."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sized
 from functools import cache
+from typing import Any
 
 import holdfast as hf
 from holdfast.papers.base import ABSENT, SCALES, Found, Place, Recipe, published
-from holdfast.papers.ctrl import rows, transfer
+from holdfast.papers.ctrl import long, rows, transfer
 
 DATA = {  # as Table 3 calls them; Rainbow-MNIST is MNIST, and gets its colours in the stream
     "CIFAR-100": "cifar-100",
@@ -19,8 +20,13 @@ DATA = {  # as Table 3 calls them; Rainbow-MNIST is MNIST, and gets its colours 
     "Rainbow-MNIST": "mnist",
 }
 BOTH, REDUCED, IN_PLACE = "training and validation", "reduced here", "procedural data in their place"
-KINDS = dict(transfer.TABLES.values())  # by how the paper calls the streams
+KINDS = {**dict(transfer.TABLES.values()), long.COLUMN: "long"}  # by how the paper calls the streams
 TRAIN = "train"
+NETS: Mapping[str, tuple[str, Mapping[str, Any], hf.StreamInfo]] = {  # as Tables 7 to 9 call them, and what they see
+    "MLP": ("mlp", {"hidden": (1000, 1000)}, hf.StreamInfo("permuted", "task", (784,), 10, (tuple(range(10)),))),
+    "ResNet": ("ctrl_resnet", {}, hf.StreamInfo("ctrl", "task", (3, 32, 32), 10, (tuple(range(10)),))),
+    "AlexNet": ("alexnet", {}, hf.StreamInfo("ctrl", "task", (3, 32, 32), 5, (tuple(range(5)),))),
+}
 
 Counted = Callable[[str, str, str], "float | None"]  # row, column, metric
 
@@ -43,6 +49,25 @@ def recipes() -> list[Recipe]:
             _why_not_task,
             "Counted in the streams of ctrl/table13 to table17, before augmentation: the last task of S_in validates "
             "on four augmented copies of each row, too.",
+        ),
+        *(
+            _recipe(
+                table,
+                long.DATA,
+                _rows_of_task,
+                _why_not_task,
+                "Counted in the published instance of the stream, before augmentation: small tasks validate on four "
+                "augmented copies of each row, too. Classes are those printed, but their names are not shown here.",
+            )
+            for table in ("table5", "table6")
+        ),
+        *(
+            _recipe(table, (), _of_module, lambda row, column, metric, printed: "", *more)
+            for table, more in {
+                "table7": (),
+                "table8": (),
+                "table9": ("The paper counts the last module as the seventh; there are six.",),
+            }.items()
         ),
         _recipe(
             "table10",
@@ -110,21 +135,42 @@ def _why_not_data(row: str, column: str, metric: str, printed: float) -> str:
 
 @cache
 def _stream(row: str) -> hf.Stream:
-    """One that tables 13 to 17 are run on; where its data sets are not here, the same of procedural ones."""
-    data = "paper" if all(map(hf.at_hand, transfer.DATA)) else "synth"
-    return hf.stream("ctrl", kind=KINDS[row], data=data, augment=False)
+    """One that tables 13 to 18 are run on; where its data sets are not here, the same of procedural ones."""
+    apart = {"disjoint": False} if row == long.COLUMN else {}
+    return hf.stream("ctrl", kind=KINDS[row], data="paper" if _here(row) else "synth", augment=False, **apart)
+
+
+def _here(row: str) -> bool:
+    return all(map(hf.at_hand, long.DATA if row == long.COLUMN else transfer.DATA))
 
 
 def _rows_of_task(row: str, column: str, metric: str) -> float:
-    task = _stream(row).tasks[int(column[1]) - 1]
-    counts = {"training rows": len(task.train), "validation rows": len(task.val), "classes": len(task.classes)}
-    return float(counts[metric])
+    task = _stream(row).tasks[_number(column) - 1]
+    parts: Mapping[str, Sized] = {"training": task.train, "validation": task.val, "test": task.test}
+    return float(len(task.classes if metric == "classes" else parts[metric.partition(" ")[0]]))
 
 
 def _why_not_task(row: str, column: str, metric: str, printed: float) -> str:
-    if not all(map(hf.at_hand, transfer.DATA)):
+    if not _here(row):
         return IN_PLACE
-    return REDUCED if _stream(row).tasks[int(column[1]) - 1].note else ""
+    fewer = _rows_of_task(row, column, metric) < printed
+    return REDUCED if fewer or _stream(row).tasks[_number(column) - 1].note else ""
+
+
+def _number(column: str) -> int:
+    """
+    >>> _number("T12: SVHN"), _number("module 3")
+    (12, 3)
+    """
+    return int(column.partition(":")[0].strip("Tmodule "))
+
+
+def _of_module(row: str, column: str, metric: str) -> float:
+    """Layers without weights belong to the module before them."""
+    name, settings, info = NETS[row]
+    modules = [list(layer.parameters()) for layer in hf.net(name, **settings).build(info).children()]
+    mine = [weights for weights in modules if weights][_number(column) - 1]
+    return float(sum(w.numel() for w in mine) if metric == "parameters" else len(mine[-1]))
 
 
 def _size(row: str, column: str, metric: str) -> float | None:
