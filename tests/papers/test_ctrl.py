@@ -9,7 +9,7 @@ import pytest
 
 import holdfast as hf
 from holdfast import papers
-from holdfast.papers.ctrl import ablation, paths, rows, standard, transfer
+from holdfast.papers.ctrl import ablation, pictures, rows, standard, transfer
 
 TABLES = ("table2", "table11", "table12", *transfer.TABLES, "table18")
 
@@ -99,9 +99,9 @@ def test_figures_of_paths_have_the_runs_of_their_table(figure, row, new, scale):
 def test_new_modules_are_counted_in_the_paths_of_a_run():
     made = [SimpleNamespace(study={"paths": [{"new": [0, 1, 2]}, {"new": []}, {"new": new}]}) for new in ([2], [1, 2])]
     found = {("MNTDP-D", "S_out", False): made}
-    read = lambda metric: paths.measured(found, "MNTDP-D", "S_out", metric, False)  # noqa: E731
-    assert read(paths.NEW) == [1, 2] and read(paths.ALL) == [4, 5]
-    assert paths.measured({}, "MNTDP-D", "S_out", paths.NEW, False) is None
+    read = lambda metric: pictures.measured(found, "MNTDP-D", "S_out", metric, False)  # noqa: E731
+    assert read(pictures.NEW) == [1, 2] and read(pictures.ALL) == [4, 5]
+    assert pictures.measured({}, "MNTDP-D", "S_out", pictures.NEW, False) is None
 
 
 def test_the_cheap_search_is_a_row_of_ours_in_the_transfer_tables():

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from holdfast.papers.base import Recipe
-from holdfast.papers.ctrl import ablation, described, long, overall, paths, standard, transfer
+from holdfast.papers.ctrl import ablation, described, long, overall, pictures, standard, transfer
 
 
 def recipes() -> list[Recipe]:
-    families = (overall, long, described, transfer, ablation, standard, paths)
+    families = (overall, long, described, transfer, ablation, standard, pictures)
     return [recipe for family in families for recipe in family.recipes()]

@@ -1,10 +1,12 @@
-"""Figures 7 and 8: the paths that MNTDP discovers on S^out. The report draws those of every run; these are theirs."""
+"""Figures 5, 7 and 8: images of the data sets, and the paths that MNTDP discovers on S^out. The report shows those of
+every run; these are theirs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from holdfast.papers.base import Entry, Found, Recipe, Scale, published
+import holdfast as hf
+from holdfast.papers.base import SCALES, Entry, Found, Recipe, Scale, published
 from holdfast.papers.ctrl import transfer
 
 FIGURES: Mapping[str, str] = {"figure7": "MNTDP-D", "figure8": "MNTDP-S"}
@@ -13,7 +15,34 @@ NEW, ALL = "new modules of the last task", "modules in all"
 
 
 def recipes() -> list[Recipe]:
-    return [recipe(figure) for figure in FIGURES]
+    return [images(), *(recipe(figure) for figure in FIGURES)]
+
+
+def images() -> Recipe:
+    title, cells = published("ctrl", "figure5")
+    return Recipe(
+        "ctrl/figure5",
+        title,
+        {"smoke": (), "laptop": transfer.DATA, "full": transfer.DATA},
+        dict.fromkeys(SCALES, 0.1),
+        _shown,
+        lambda found, row, column, metric, emulated: None,
+        cells,
+        seeds=dict.fromkeys(SCALES, 1),
+        notes=(
+            "The images stand below, under each task's name: S_in has five of the paper's data sets, digits on two "
+            "grounds. `holdfast reproduce ctrl/figure14` shows CIFAR-100 as well.",
+            "A network of one unit sees one row per class of each task, for reports show tasks that were run; what it "
+            "reaches says nothing.",
+        ),
+    )
+
+
+def _shown(scale: Scale) -> list[Entry]:
+    data = "synth" if scale == "smoke" else "paper"
+    stream = hf.stream("ctrl", kind="in", data=data, rows=0.0025, test=20)
+    net, protocol = hf.net("mlp", hidden=(1,)), hf.protocol("online")
+    return [Entry("any network", "S_in", hf.method("finetune"), stream, net, protocol, setting="one row per class")]
 
 
 def recipe(figure: str) -> Recipe:
