@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -356,3 +356,16 @@ def test_a_task_has_at_most_so_many_steps(most, seen):
     protocol = small(lr=(0.1,), decay=(0.0,), epochs=2, batch=64, patience=None, steps=most)
     record = hf.run("finetune", stream, protocol=protocol)
     assert [row["updates"] for row in record.study["trials"]] == seen
+
+
+def test_a_task_of_few_rows_has_at_least_so_many_steps_in_whole_epochs_of_its_own():
+    """Of 80 and 20 rows: two passes of two batches, and as many of one batch as give five steps."""
+    tasks = hf.stream("split", tasks=2, examples=80, val=0.2, test_examples=20).tasks
+    few = replace(tasks[1], train=tasks[1].train.take(torch.arange(20)))
+    stream = replace(hf.stream("split", tasks=2, examples=80, val=0.2, test_examples=20), tasks=(tasks[0], few))
+    protocol = small(lr=(0.1,), decay=(0.0,), epochs=2, batch=64, patience=None, least=5)
+    rows = hf.run("finetune", stream, protocol=protocol).study["trials"]
+    assert [row["updates"] for row in rows] == [5, 5]
+    protocol = small(lr=(0.1,), decay=(0.0,), epochs=2, batch=16, patience=None, least=5)
+    rows = hf.run("finetune", stream, protocol=protocol).study["trials"]
+    assert [row["updates"] for row in rows] == [10, 5]

@@ -111,6 +111,16 @@ class Budget:
     passes: int
     limit: int | None = None  # steps, in place of whole passes
     most: int | None = None  # steps, at most
+    least: int = 0  # steps: few rows are passed over more often
+
+    def steps(self, rows: int) -> int:
+        """On a task of so many rows.
+
+        >>> [Budget(64, 40, most=1600, least=200).steps(rows) for rows in (50, 400, 4000)]
+        [200, 280, 1600]
+        """
+        steps = self.limit or max(self.passes * -(-rows // self.batch), self.least)
+        return min(steps, self.most or steps)
 
 
 class Selection:
@@ -474,11 +484,8 @@ class Selection:
         segment, learner = session.stream.segments[task.t], session.learner
         lease = Lease(task.t, segment.train, segment.val)
         rng = generator(session.seed, "batches", task=task.t)
-        if limit is None and budget.most is None:
-            limit = budget.limit
-        elif not isinstance(limit, int):
-            whole = budget.limit or budget.passes * -(-len(segment.train) // budget.batch)
-            limit = math.ceil((1 if limit is None else limit) * min(whole, budget.most or whole))
+        if not isinstance(limit, int):
+            limit = math.ceil((1 if limit is None else limit) * budget.steps(len(segment.train)))
         shown = learner, lease, segment.train, segment.task, budget.passes, budget.batch, rng, limit
         return Showing(*shown, ordered=segment.ordered, rows=type(learner).share is not Learner.share)
 

@@ -42,6 +42,7 @@ class Crossval(Protocol):
     decay: tuple[NonNegative, ...] = (0.0, 1e-5, 1e-4)  # ω: weight decays tried on each task
     epochs: Count = 300  # passes over each task, at most
     steps: Count | None = None  # steps on each task, at most; none: as many as its passes have
+    least: Whole = 0  # steps on each task, at least: few rows are passed over more often
     patience: Count | None = 300  # steps without improvement after which a trial is over; none: it has all its epochs
     reset_optimiser: bool = True  # forget the optimiser's state between tasks
     score_every: Whole = 0  # steps between looks at the validation rows; 0: one pass
@@ -50,6 +51,8 @@ class Crossval(Protocol):
     def faults(self, learner: Learner, stream: Stream) -> list[str]:
         found = [f"{name} of protocol 'crossval' must list at least one value" for name in ("lr", "decay")
                  if not getattr(self, name)]  # fmt: skip
+        if self.steps is not None and self.least > self.steps:
+            found.append(f"least of protocol 'crossval' is {self.least} steps, more than the {self.steps} there may be")
         found += faults_of_order("crossval", learner, stream)
         if not all(len(task.val) for task in stream.tasks):
             found.append(
@@ -63,7 +66,10 @@ class Crossval(Protocol):
 
     def show(self, job: Job) -> Session:
         looks = Looks(self.score_every or None, (0, 1, 2, 3, 4, 5, 10), score_first=self.score_first)
-        session, budget = job.session(self.descent()), Budget(self.batch, self.epochs, most=self.steps)
+        session, budget = (
+            job.session(self.descent()),
+            Budget(self.batch, self.epochs, most=self.steps, least=self.least),
+        )
         selection = Selection(session, budget, looks, reset_optimiser=self.reset_optimiser)
         grid = [{"protocol.lr": lr, "protocol.decay": decay} for lr, decay in product(self.lr, self.decay)]
         for task in selection.tasks():
