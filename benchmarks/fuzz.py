@@ -1,15 +1,17 @@
 """A thousand spoiled inputs: no traceback, no hang, nothing written outside the output folder.
 
-    python benchmarks/fuzz.py [--inputs 1000] [--seed 0]
+    python benchmarks/fuzz.py [--inputs 1000] [--seed 0] [--only CSV,Parquet,npz,images]
 
-Command lines, sweep files, IDX, CIFAR and .mat data, checkpoints and records are spoiled at random: bytes flipped, cut,
-doubled, swapped for words that mean something. Each is given to the command line in a process of its own, which may
-use 5 seconds of processor time (wall clock would measure the neighbours). Whoever is to blame is kept in FOLDER/found.
+Command lines, sweep files, IDX, CIFAR and .mat data, a user's own CSV, Parquet, npz and image files, checkpoints and
+records are spoiled at random: bytes flipped, cut, doubled, swapped for words that mean something. Each is given to the
+command line in a process of its own, which may use 5 seconds of processor time (wall clock would measure the
+neighbours). Whoever is to blame is kept in FOLDER/found.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import io
 import os
@@ -27,6 +29,9 @@ from pathlib import Path
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+from PIL import Image
 from scipy.io import savemat
 
 from holdfast.cli import main as command
@@ -40,6 +45,11 @@ WORDS = """
     --jobs --device --scale --csv --latex --once memories=3 net.hidden=4,4 stream.angles=0,90 protocol.lr=0 0 1 2 -1 1e9
     nan inf 0.1 out ../outside /proc/nothing methods status verify smoke gem/tabel3 ä --help
 """.split()
+CELLS = (
+    "", "nan", "inf", "-1e400", "1e39", "abc", "7", "?", "2024-01-31", "1,5", "true", 'a"b', "\0", "é" * 50, " x ",
+    "x" * 200_000, None, 3, 2.5, 10**30, True, b"bytes", [1, 2], pd.Timestamp("2024-01-31"),
+)  # fmt: skip
+NAMES = ("", "width", "kind", "label", "y", " ", "\x1b[31m", "7", "a,b", "ä", "n\nm", "class")
 TOML = b"""name = "x"
 seeds = [0, 1]
 stream = {name = "rotated", tasks = 2, examples = 20, test_examples = 20}
@@ -121,6 +131,24 @@ def write_data(data: Path) -> None:
         savemat(data / "svhn" / f"{part}_32x32.mat", {"X": x, "y": y}, do_compression=True)
 
 
+def write_own(own: Path) -> None:
+    """A table as CSV and Parquet, an npz, and class folders of images."""
+    rng = np.random.default_rng(0)
+    kinds = np.repeat(["iris", "rose", "tulip", "lily"], 15)
+    table = pd.DataFrame({"width": rng.normal(size=60).round(2), "count": rng.integers(0, 9, 60), "kind": kinds})
+    table["colour"] = rng.choice(["red", "blue", "white"], 60)
+    table.loc[::7, "width"] = np.nan
+    own.mkdir()
+    table.to_csv(own / "flowers.csv", index=False)
+    table.to_parquet(own / "flowers.parquet", index=False)
+    np.savez_compressed(own / "flowers.npz", x=rng.integers(0, 256, (60, 6, 6), np.uint8), y=np.arange(60) % 4)
+    for i, kind in enumerate(sorted(set(kinds))):
+        (own / "photos" / kind).mkdir(parents=True)
+        for k in range(8):
+            image = Image.fromarray(rng.integers(40 * i, 40 * i + 60, (6, 6, 3), np.uint8))
+            image.save(own / "photos" / kind / f"{k}.{('png', 'jpg', 'bmp')[k % 3]}")
+
+
 def commands(room: Room, dice: random.Random) -> list[str]:
     verb = dice.choice(COMMANDS)
     tiny = TINY if verb in ("run", "compare") else []
@@ -136,6 +164,47 @@ def data_file(name: str) -> Callable[[Room, random.Random], list[str]]:
     def spoil(room: Room, dice: random.Random) -> list[str]:
         spoil_one(sorted((room.data / name).iterdir()), dice)
         return ["run", "finetune", "--stream", "permuted", "--data", name, "--tasks", "2", *TINY]
+
+    return spoil
+
+
+def spoil_cells(file: Path, dice: random.Random) -> None:
+    """Other cells, rows and names, in a file that is whole."""
+    table = pd.read_csv(file, dtype=object) if file.suffix == ".csv" else pd.read_parquet(file).astype(object)
+    for _ in range(dice.randint(1, 3)):
+        row, column, how = dice.randrange(len(table)), dice.randrange(table.shape[1]), dice.randrange(5)
+        name = table.columns[column]
+        if how == 0:
+            table.iat[row, column] = dice.choice(CELLS)
+        elif how == 1:
+            table[name] = pd.Series([dice.choice(CELLS)] * len(table), index=table.index, dtype=object)
+        elif how == 2:
+            table.columns = [dice.choice(NAMES) if c == name else c for c in table.columns]
+        elif how == 3 and table.shape[1] > 1:
+            table = table.drop(columns=[name])
+        elif how == 4:
+            table = pd.concat([table.iloc[: max(1, row)]] * dice.randint(1, 3))
+    if file.suffix == ".csv":
+        table.to_csv(file, index=dice.random() < 0.2, sep=dice.choice(",,,;\t"))
+        return
+    with contextlib.suppress(
+        ValueError, TypeError, OverflowError, pa.ArrowException
+    ):  # a table that is none stays as it was
+        table.to_parquet(file)
+
+
+def own_file(name: str) -> Callable[[Room, random.Random], list[str]]:
+    """A user's file or folder, where it lies."""
+
+    def spoil(room: Room, dice: random.Random) -> list[str]:
+        own, table = room.data / "own" / name, name.endswith((".csv", ".parquet"))
+        if table and dice.random() < 0.6:
+            spoil_cells(own, dice)
+        else:
+            spoil_one(sorted(p for p in own.rglob("*") if p.is_file()) if own.is_dir() else [own], dice)
+        said = ["--label", "kind"] if table and dice.random() < 0.7 else []
+        said += ["--columns", dice.choice(("width=category", "width=number", "count=skip"))] * (dice.random() < 0.2)
+        return ["run", "finetune", "--data", str(own), "--tasks", "2", *(said if table else []), *TINY]
 
     return spoil
 
@@ -160,6 +229,10 @@ KINDS = {
     "IDX": data_file("mnist"),
     "CIFAR": data_file("cifar-10"),
     ".mat": data_file("svhn"),
+    "CSV": own_file("flowers.csv"),
+    "Parquet": own_file("flowers.parquet"),
+    "npz": own_file("flowers.npz"),
+    "images": own_file("photos"),
     "checkpoint": checkpoint,
     "record": record,
 }
@@ -190,6 +263,7 @@ def child(room: Room, args: list[str], errors: Path) -> int:
 def prepare(room: Room) -> None:
     """A finished folder, and one whose process died in its second task."""
     write_data(room.data)
+    write_own(room.data / "own")
     os.chdir(room.here)
     assert command(KILLED) == 0  # here, so that everything is loaded when processes are forked
     os.chdir(room.root)
@@ -219,15 +293,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--inputs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default=",".join(KINDS), help="kinds of inputs, separated by commas")
     asked = parser.parse_args()
+    kinds = asked.only.split(",")
+    if wrong := [kind for kind in kinds if kind not in KINDS]:
+        parser.error(f"unknown kind {wrong[0]!r}; choose from {', '.join(KINDS)}")
     folder = Path(tempfile.mkdtemp(prefix="holdfast-fuzz-"))
     room = Room(folder / "room")
     prepare(room)
     shutil.copytree(room.data, folder / "data")
-    codes: dict[str, Counter[int]] = {kind: Counter() for kind in KINDS}
+    codes: dict[str, Counter[int]] = {kind: Counter() for kind in kinds}
     blamed = 0
     for i in range(asked.inputs):
-        kind = list(KINDS)[i % len(KINDS)]
+        kind = kinds[i % len(kinds)]
         dice = random.Random(f"{asked.seed} {i}")
         for place in (room.here, room.data):
             shutil.rmtree(place)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
-from holdfast.data import as_dataset, load
+from holdfast.data import Source, as_dataset, load
 from holdfast.errors import BadInput
 
 X = np.arange(20 * 3).reshape(20, 3).astype(np.float32)
@@ -199,6 +199,21 @@ def test_hugging_face_data_sets_are_known_by_their_looks():
     assert len(both.x) == 20 and len(both.x_test) == 2
     alone = as_dataset({"train": Hub(x=X.tolist(), y=Y.tolist())}, seed=0)
     assert len(alone.x) == 16 and len(alone.x_test) == 4
+
+
+def test_a_hugging_face_data_set_without_images_is_a_table(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOLDFAST_DATA", str(tmp_path))
+    part = Hub(names=["ant", "zebra"], size=[float(i) for i in range(20)], hue=["a", "b"] * 10, label=Y.tolist())
+    made = as_dataset(part, seed=0)
+    assert made.classes == ("ant", "zebra") and made.shape == (4,) and len(made.x_test) == 4
+    both = as_dataset({"train": part, "test": part}, seed=0)
+    assert (both.x == both.x_test).all() and len(both.x) == 20
+    texts = Source(Hub(title=["a", "bb"] * 10, topic=Y.tolist()), label="topic", features=lengths)
+    assert as_dataset(texts, seed=0).x[:2].tolist() == [[1.0], [2.0]]
+
+
+def lengths(rows):
+    return rows["title"].str.len().to_numpy()[:, None]
 
 
 def test_wrong_hugging_face_data_sets_are_refused():

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from holdfast.data.files import Arrays, as_tensors, fingerprint_of
-from holdfast.data.sources import Table
+from holdfast.data.given import Table
 from holdfast.data.split import split_rows
 from holdfast.errors import BadInput
 from holdfast.types import DataSet
@@ -26,18 +26,18 @@ def canonical(name: str, train: Table, test: Table | None, seed: int, fingerprin
     `fingerprint`: of the files they came from; else it is that of the arrays.
     """
     faults: list[str] = []
-    x, y = _examples(train.x, "x", faults), _labels(train.y, "y", faults)
+    x, y = examples(train.x, "x", faults), labels_of(train.y, "y", faults)
     _check_pair(x, y, ("x", "y"), faults)
     _check_names(train.names, y, faults)
     x_test = y_test = None
     if test is not None:
-        x_test, y_test = _examples(test.x, "x_test", faults), _labels(test.y, "y_test", faults)
+        x_test, y_test = examples(test.x, "x_test", faults), labels_of(test.y, "y_test", faults)
         _check_pair(x_test, y_test, ("x_test", "y_test"), faults)
-        _check_test(x, y, x_test, y_test, faults)
+        check_test(x, y, x_test, y_test, faults)
         if train.names != test.names:
             faults.append("train and test name their classes differently; both must have the same list of names")
     elif y is not None:
-        _check_counts(train.names, y, faults)
+        check_counts(train.names, y, faults)
     if faults or x is None or y is None:
         raise BadInput(*faults)
     values, y = np.unique(y, return_inverse=True)  # labels 0..C-1 in the order of the given ones
@@ -54,7 +54,7 @@ def canonical(name: str, train: Table, test: Table | None, seed: int, fingerprin
     return as_tensors(name, Arrays(x, y, x_test, y_test, classes), fingerprint)
 
 
-def _examples(given: Any, word: str, faults: list[str]) -> np.ndarray | None:
+def examples(given: Any, word: str, faults: list[str]) -> np.ndarray | None:
     """(N, C, H, W) or (N, D), uint8 or float32; None, and what is wrong with it, when it cannot be that."""
     try:
         x = _array(given)
@@ -98,7 +98,7 @@ def _array(given: Any) -> np.ndarray:
     return np.asarray(given)
 
 
-def _labels(given: Any, word: str, faults: list[str]) -> np.ndarray | None:
+def labels_of(given: Any, word: str, faults: list[str]) -> np.ndarray | None:
     """(N,) integers or strings."""
     try:
         y = given.detach().cpu().numpy() if isinstance(given, torch.Tensor) else np.asarray(given)
@@ -125,7 +125,7 @@ def _labels(given: Any, word: str, faults: list[str]) -> np.ndarray | None:
     return y if y.dtype.kind == "U" else y.astype(np.int64)
 
 
-def _check_counts(names: tuple[str, ...] | None, y: np.ndarray, faults: list[str]) -> None:
+def check_counts(names: tuple[str, ...] | None, y: np.ndarray, faults: list[str]) -> None:
     values, counts = np.unique(y, return_counts=True)
     words = dict(enumerate(names or ()))
     lone = [str(words.get(value, value)) for value in values[counts == 1]]
@@ -141,7 +141,7 @@ def _check_pair(x: np.ndarray | None, y: np.ndarray | None, words: tuple[str, st
         faults.append(f"{words[0]} has {len(x)} examples but {words[1]} has {len(y)} labels")
 
 
-def _check_test(
+def check_test(
     x: np.ndarray | None,
     y: np.ndarray | None,
     x_test: np.ndarray | None,

@@ -20,7 +20,7 @@ import numpy as np
 
 from holdfast.data.canonical import some
 from holdfast.data.files import children, fault, need_pillow, refused
-from holdfast.data.sources import Given, Table
+from holdfast.data.given import Given, Table
 from holdfast.data.split import split_rows
 from holdfast.errors import BadInput
 
@@ -69,6 +69,15 @@ def read(home: Path) -> Given:
     n = sum(map(len, trees[0][1].values()))
     test = Table(x[n:], y[n:], classes) if len(trees) > 1 else None
     return Given(Table(x[:n], y[:n], classes), test, digest)
+
+
+def read_loose(home: Path) -> tuple[np.ndarray, str] | None:
+    """The images that lie in a folder itself, and their digest; None where there are class folders."""
+    names = [entry.name for entry in children(home) if _is_image(entry.name) and entry.is_file()]
+    if not names or _folders(home):
+        return None
+    need_pillow(home.name)
+    return _pixels(home, [str(home / name) for name in sorted(names)])
 
 
 def rows(home: Path) -> tuple[int, int]:

@@ -103,7 +103,7 @@ def children(folder: Path) -> list[os.DirEntry[str]]:
         raise refused(folder, f"a folder that cannot be entered ({error.strerror})", "one that can") from error
     links = [entry.name for entry in found if entry.is_symlink()]
     if links:
-        raise refused(folder / links[0], "a link", "the thing itself; nothing outside HOLDFAST_DATA is read: copy it")
+        raise refused(folder / links[0], "a link", "the thing itself; nothing outside the folder is read: copy it")
     return found
 
 

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
+
 from holdfast.data import class_folders, idx_folder, npz
 from holdfast.data.canonical import canonical
 from holdfast.data.catalog import NAMES
-from holdfast.data.files import refused
-from holdfast.data.sources import Given
+from holdfast.data.files import is_file, refused
+from holdfast.data.given import Given, Table
 from holdfast.errors import BadInput
 from holdfast.types import DataSet
 
@@ -79,24 +81,25 @@ def layout(home: Path) -> Layout:
     """How a folder holds a data set."""
     if home.is_symlink():
         raise refused(home, "a link", "a folder; nothing outside HOLDFAST_DATA is read: copy it")
-    found = _layout(home)
+    found = LAYOUTS[1] if is_file(home) else _layout(home)  # a file is an npz
     if found is None:
         raise refused(home, "no data set", EXPECTED)
     return found
 
 
-def load(home: Path, seed: int) -> DataSet:
-    """The data set of a folder; without test rows, 20 % of each class become them, drawn by the seed.
+def load(home: Path, seed: int, test: Path | None = None) -> DataSet:
+    """The data set of a folder, or of an npz; without test rows, 20 % of each class become them, drawn by the seed.
 
-    A second call is free while the files are unchanged.
+    Test rows may lie in a folder, or npz, of their own. A second call is free while the files are unchanged.
     """
     found = layout(home)
-    return _loaded(home, _stamp(found.files(home)), None if found.tested(home) else seed)
+    stamps = _stamp(found.files(home)), "" if test is None else _stamp(layout(test).files(test))
+    return _loaded(home, test, stamps, None if test is not None or found.tested(home) else seed)
 
 
 @lru_cache(maxsize=KEPT)
-def _loaded(home: Path, stamp: str, seed: int | None) -> DataSet:
-    given = layout(home).read(home) if seed is None else _whole(home, stamp)
+def _loaded(home: Path, test: Path | None, stamps: tuple[str, str], seed: int | None) -> DataSet:
+    given = read(home, test) if seed is None else _whole(home, stamps[0])
     try:
         data = canonical(home.name, given.train, given.test, seed or 0, given.fingerprint)
     except BadInput as error:
@@ -104,6 +107,26 @@ def _loaded(home: Path, stamp: str, seed: int | None) -> DataSet:
     if len(data.classes) < 2:
         raise refused(home, f"the class {data.classes[0]} only", "at least two classes")
     return data
+
+
+def read(home: Path, test: Path | None = None) -> Given:
+    """All rows, as they are there."""
+    given = layout(home).read(home)
+    if test is None:
+        return given
+    if given.test is not None:
+        raise BadInput(f"{home} has test rows of its own; leave out {test}, or take away those")
+    other = layout(test).read(test)
+    parts = [given.train, other.train, *([] if other.test is None else [other.test])]
+    if len(parts) > 2:
+        raise BadInput(f"{test} has training rows and test rows, and is to be one of them; take one away")
+    both = given.fingerprint + other.fingerprint
+    return Given(by_word(given.train), by_word(other.train), hashlib.sha256(both.encode()).hexdigest())
+
+
+def by_word(table: Table) -> Table:
+    """Its labels are the names of its classes, where they have names, so that they mean the same elsewhere."""
+    return table if table.names is None else Table(table.x, np.array(table.names)[np.asarray(table.y)])
 
 
 @lru_cache(maxsize=1)

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 from holdfast.data.files import check_labels, children, fault, refused, sha256_of
+from holdfast.data.given import Given, Table
 from holdfast.data.idx import header_of, read_idx, times
-from holdfast.data.sources import Given, Table
 from holdfast.errors import BadInput
 
 LABELS = 256  # a label is a byte

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
 from holdfast.data import cifar_binary, digits, dtd, folders, idx, svhn, synth
 from holdfast.data.catalog import EMBEDDED, NAMES, ON_DISK, Entry, Format
 from holdfast.data.files import Arrays, absent, as_tensors, data_folder, fingerprint_of, located, sha256_of
+from holdfast.data.source import FILES
 from holdfast.errors import BadInput, unknown
 from holdfast.types import DataSet
 
@@ -51,8 +54,18 @@ def entry_of(name: str, folder: Path | None = None) -> Entry | None:
             raise BadInput(fault)
         where = data_folder(folder)
         if not (where / name).is_dir():
-            raise BadInput(unknown("data set", name, [*NAMES, *folders.names(where)]))
+            raise BadInput(unknown("data set", name, [*NAMES, *folders.names(where)]) + _here(name))
     return ON_DISK.get(name)
+
+
+def _here(name: str) -> str:
+    """A hint, where a file or folder of nearly this name is in the current folder."""
+    try:
+        there = [entry.name for entry in os.scandir() if entry.is_dir() or entry.name.lower().endswith(FILES)]
+    except OSError:
+        return ""
+    near = get_close_matches(name, there, n=1, cutoff=0.8)
+    return f"; for the one in this folder write ./{near[0]}" if near else ""
 
 
 def at_hand(name: str, folder: Path | None = None) -> bool:

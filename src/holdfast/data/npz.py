@@ -1,4 +1,4 @@
-"""A folder with one .npz file: the arrays `x` and `y`, and `x_test` and `y_test` where it has test rows.
+"""An .npz file, or a folder with one: the arrays `x` and `y`, and `x_test` and `y_test` where it has test rows.
 
 Nothing is unpickled, and no array is read before its header was found to fit the file.
 """
@@ -16,8 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from holdfast.data.files import INFLATION, children, refused, sha256_of
-from holdfast.data.sources import Given, Table
+from holdfast.data.canonical import some
+from holdfast.data.files import INFLATION, children, is_file, refused, sha256_of
+from holdfast.data.given import Given, Table
 from holdfast.data.split import split_rows
 from holdfast.errors import BadInput
 
@@ -55,6 +56,20 @@ def read(home: Path) -> Given:
     return Given(Table(*(arrays[name] for name in TRAIN)), test, sha256_of([path]))
 
 
+def read_alone(path: Path) -> tuple[np.ndarray, str] | None:
+    """The examples of an .npz file without labels, and its digest; None where it has labels."""
+    if set(_names(path)) & {*TRAIN[1:], *TEST}:
+        return None
+    _shapes(path, needed=TRAIN[:1])
+    with _opened(path), np.load(path, allow_pickle=False) as content:
+        return content["x"], sha256_of([path])
+
+
+def _names(path: Path) -> list[str]:
+    with _opened(path), zipfile.ZipFile(path) as archive:
+        return [member.filename.removesuffix(".npy") for member in archive.infolist()]
+
+
 def rows(home: Path) -> tuple[int, int]:
     """By the headers, and without test rows by the labels."""
     (path,) = files(home)
@@ -71,19 +86,21 @@ def rows(home: Path) -> tuple[int, int]:
 
 
 def _candidates(home: Path) -> list[Path]:
+    if is_file(home):
+        return [home]
     return sorted(home / entry.name for entry in children(home) if entry.is_file() and entry.name.endswith(".npz"))
 
 
-def _shapes(path: Path) -> dict[str, tuple[int, ...]]:
+def _shapes(path: Path, *, needed: tuple[str, ...] = TRAIN) -> dict[str, tuple[int, ...]]:
     """The arrays that are read, by name, after their headers were found right."""
     with _opened(path), zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         held = [member.filename.removesuffix(".npy") for member in members]
         if len(set(held)) != len(held):
             raise refused(path, "two arrays of one name", "every name once")
-        wanted = (*TRAIN, *(TEST if set(TEST) & set(held) else ()))
+        wanted = (*needed, *(TEST if set(TEST) & set(held) else ()))
         if not set(wanted) <= set(held):
-            raise refused(path, f"the arrays {', '.join(held) or 'none'}", "x and y, and x_test and y_test or neither")
+            raise refused(path, f"the arrays {some(held) or 'none'}", "x and y, and x_test and y_test or neither")
         return {name: _shape(path, archive, members[held.index(name)]) for name in wanted}
 
 

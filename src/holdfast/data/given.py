@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from holdfast.errors import BadInput
+
+if TYPE_CHECKING:
+    import pandas
 
 IMAGE_COLUMNS = ("image", "img", "pixel_values", "x")
 LABEL_COLUMNS = ("label", "labels", "y", "fine_label")
@@ -69,6 +72,19 @@ def from_hub(data: Any) -> Table:
         raise BadInput(*faults)
     names = getattr(data.features.get(label), "names", None)  # of a ClassLabel
     return Table(list(data[image]), [_plain(y) for y in data[label]], tuple(names) if names else None)
+
+
+def hub_frame(data: Any, label: str | None) -> tuple[pandas.DataFrame, str] | None:
+    """One without images as a DataFrame, with the names of its classes, and its column of labels; None with images."""
+    columns = list(data.column_names)
+    label = label or next((name for name in LABEL_COLUMNS if name in columns), None)
+    if label is None or label not in columns or any(name in columns for name in IMAGE_COLUMNS):
+        return None
+    import pandas
+
+    frame = pandas.DataFrame({name: list(data[name]) for name in columns})
+    names = getattr(data.features.get(label), "names", None)
+    return (frame.assign(**{label: [names[y] for y in frame[label]]}) if names else frame), label
 
 
 def _plain(label: Any) -> Any:
