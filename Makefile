@@ -14,7 +14,7 @@ export OMP_NUM_THREADS := 1
 export OMP_WAIT_POLICY := PASSIVE
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: help install demo test pages docs bench bench-avalanche reproduce-smoke lint lint-style lint-types lint-imports format clean
+.PHONY: help install demo test test-browser pages picture docs bench bench-avalanche reproduce-smoke lint lint-style lint-types lint-imports format clean
 
 help:  ## this list
 	@awk -F ':.*##' '/^[a-z-]+:.*##/ {printf "  make %-17s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,11 +33,22 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)  ## compare five methods on embedded data and write a report
 	@$(BIN)/holdfast demo
 
-test: $(READY)  ## all tests and doctests but the slow ones; make test ARGS="-m slow" runs those
+test: $(READY)  ## all tests and doctests but slow ones and those in a browser; make test ARGS="-m slow" runs the slow
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-browser: $(READY)  ## reports and the site in Chromium, which must be there; pictures go to build/screenshots
+	HOLDFAST_BROWSER=needed $(BIN)/python -m pytest -m browser tests/report tests/test_docs_site.py $(ARGS)
 
 pages: $(READY)  ## write the numbers of docs/results/ into the pages; make pages ARGS=--check only looks
 	$(BIN)/python docs/fill.py $(ARGS)
+
+picture: $(READY)  ## docs/assets/report.png, the README's picture, from the demo's report; needs Chromium
+	@out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
+	$(BIN)/holdfast demo --quiet --out "$$out/demo" && \
+	chromium --headless --no-sandbox --disable-gpu --disable-background-networking --hide-scrollbars \
+	    --window-size=1180,1000 --virtual-time-budget=8000 --screenshot="$$out/whole.png" "file://$$out/demo/report.html" 2> /dev/null && \
+	$(BIN)/python -c 'import sys; from PIL import Image; Image.open(sys.argv[1]).convert("RGB").quantize(256).save(sys.argv[2], optimize=True)' \
+	    "$$out/whole.png" docs/assets/report.png
 
 docs: $(READY)  ## the site, into build/site; index.html opens without a server
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet

@@ -1,4 +1,4 @@
-"""Write the numbers of docs/results/ into the pages: python docs/fill.py, or make pages; --check only looks.
+"""Write the numbers of docs/results/ into pages and README: python docs/fill.py, or make pages; --check only looks.
 
 A page says what it shows, and what is shown is written between two comments:
 
@@ -14,6 +14,7 @@ paper; `index` counts what was run of every paper, `index gem` of every table of
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shlex
 import sys
@@ -49,25 +50,28 @@ def main(words: list[str] | None = None) -> int:
 
 def out_of_date(docs: Path) -> dict[Path, str]:
     """The pages that say something else than the result files, and what they should say."""
-    pages = {page: page.read_text() for page in sorted(docs.rglob("*.md"))}
-    filled = {page: filled_in(text, docs / "results", str(page)) for page, text in pages.items()}
+    readme = [page for page in [docs.parent / "README.md"] if page.is_file()]
+    pages = {page: page.read_text() for page in [*sorted(docs.rglob("*.md")), *readme]}
+    filled = {page: filled_in(text, docs, page) for page, text in pages.items()}
     return {page: text for page, text in filled.items() if text != pages[page]}
 
 
-def filled_in(text: str, folder: Path, page: str) -> str:
+def filled_in(text: str, docs: Path, page: Path) -> str:
     if len(OPENED.findall(text)) != len(MARKED.findall(text)):
         raise BadInput(f"{page} has a place for numbers without <!-- end -->")
-    return MARKED.sub(lambda found: f"{found[1]}\n{_shown(found[2], found[3], folder, page)}\n{found[5]}", text)
+    return MARKED.sub(lambda found: f"{found[1]}\n{_shown(found[2], found[3], docs, page)}\n{found[5]}", text)
 
 
-def _shown(kind: str, words: str, folder: Path, page: str) -> str:
+def _shown(kind: str, words: str, docs: Path, page: Path) -> str:
+    folder = docs / "results"
     id, *options = shlex.split(words) or [""]
     items = _items()
     if kind == "index":
         known = {item.id.partition("/")[0] for item in items}
         if id and id not in known:
             raise BadInput(unknown("paper", id, known, f" in {page}"))
-        return index([item for item in items if item.id.startswith(id)], folder)
+        home = Path(os.path.relpath(docs / "papers", page.parent)).as_posix()
+        return index([item for item in items if item.id.startswith(id)], folder, home)
     if id not in (known := {item.id for item in items}):
         raise BadInput(unknown("table or figure", id, known, f" in {page}"))
     kept = results.read(results.place(folder, id))

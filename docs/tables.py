@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, product
@@ -63,8 +64,11 @@ def notes(kept: Kept) -> str:
     return f'<details markdown="1"><summary>{summary}</summary>\n\n{listed}\n\n</details>\n'
 
 
-def index(items: Sequence[Item], folder: Path) -> str:
-    """How much was run, judged and within tolerance: of every paper, or of every table where all are of one."""
+def index(items: Sequence[Item], folder: Path, home: str) -> str:
+    """How much was run, judged and within tolerance: of every paper, or of every table where all are of one.
+
+    `home`: where the papers' pages are, from the page that shows it.
+    """
     cells = {item.id: results.read(results.place(folder, item.id))["cells"] for item in items}
     papers = [(name, list(mine)) for name, mine in groupby(items, lambda item: item.paper)]
     if len(papers) == 1:
@@ -74,7 +78,8 @@ def index(items: Sequence[Item], folder: Path) -> str:
     body = []
     for name, mine in papers:
         run = sum(bool(cells[item.id]) for item in mine)
-        page = f"[{_plain(name)}]({name.partition(':')[0]}.md)"
+        number = name.partition(":")[0]
+        page = f"[{_plain(name)}]({posixpath.normpath(f'{home}/{number}.md')})"
         body.append([page, f"{run} of {len(mine)}", *_counts([cell for item in mine for cell in cells[item.id]])])
     return _lines(["paper", "tables and figures", *COUNTED], body) + "\n"
 

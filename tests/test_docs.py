@@ -65,6 +65,7 @@ def runs(page: str, block: Block, words: list[str] | None = None) -> bool:
 def at_work(tmp_path, monkeypatch):
     """Runs a page in a folder of its own, where `examples` is; gives what its Python left behind and printed."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOLDFAST_DATA", str(tmp_path / "data"))
     (tmp_path / "examples").symlink_to(ROOT / "examples")
 
     def run(page: str, capsys: pytest.CaptureFixture[str], slow: bool) -> tuple[ModuleType, str]:
@@ -139,6 +140,14 @@ def test_commands_that_are_not_run_can_be_read(page):
         for words in block.commands:
             if not runs(page, block, words):
                 read(words)
+
+
+def test_commands_in_the_examples_can_be_read():
+    lines = [line for path in (ROOT / "examples").glob("*.py") for line in path.read_text().splitlines()]
+    commands = [shlex.split(line)[1:] for line in lines if line.startswith("holdfast ")]
+    assert len(commands) == 2
+    for words in commands:
+        read(words)
 
 
 def test_a_mistyped_option_is_found():

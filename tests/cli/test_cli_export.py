@@ -175,3 +175,25 @@ def test_missing_extras_say_how_to_get_them(holdfast, here, monkeypatch, module,
     extra = "parquet" if module == "pyarrow" else module
     assert done.code == 2 and f"pip install 'holdfast[{extra}]'" in done.complaints[0]
     assert sorted(p.name for p in here.iterdir()) == ["store"]
+
+
+@pytest.mark.usefixtures("store_here")
+def test_a_report_writes_its_figures_beside_it_and_writes_them_anew(holdfast, here):
+    pytest.importorskip("matplotlib", reason="needs the figures extra")
+    for form in ("svg", "png"):
+        done = holdfast(f"report store --figures {form} --out out/report.html")
+        assert done.code == 0 and done.out.splitlines()[1] == f"figures: {here / 'out' / 'figures'}"
+        files = sorted(path.name for path in (here / "out" / "figures").iterdir())
+        assert files[-2:] == ["figures.tex", "tables.tex"] and {name[-3:] for name in files[:-2]} == {form}
+    assert r"\toprule" in (here / "out" / "figures" / "tables.tex").read_text()
+
+
+@pytest.mark.usefixtures("store_here")
+def test_without_matplotlib_one_line_says_how_to_get_it(holdfast, here, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = holdfast("report store --figures pfd --out out/report.html")
+    assert done.code == 2 and done.complaints == [
+        "unknown format of figures 'pfd'; did you mean 'pdf'?",
+        "figures need matplotlib; install it with: pip install 'holdfast[figures]'",
+    ]
+    assert sorted(p.name for p in here.iterdir()) == ["store"]

@@ -120,8 +120,8 @@ def test_what_was_not_measured_is_said_and_a_file_may_come_later(page):
     assert "*Not measured yet.*" in page(asked="numbers ctrl/table13")
     assert "Not measured: Figure 1, Table 1, Table 2." in page({}, asked="index gem")
     items = sum(item.id.startswith("ctrl/") for item in papers.contents())
-    assert f"(000.md) | 0 of {items} | 0 | 0 | – |" in page({}, asked="index")
-    assert "(002.md) | 1 of 4 | 2 | 1 | 1 |" in page({}, {"metric": "bwt", "judged": False}, asked="index")
+    assert f"(papers/000.md) | 0 of {items} | 0 | 0 | – |" in page({}, asked="index")
+    assert "(papers/002.md) | 1 of 4 | 2 | 1 | 1 |" in page({}, {"metric": "bwt", "judged": False}, asked="index")
 
 
 def test_notes_are_folded(page):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import shutil
-import subprocess
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -138,28 +136,12 @@ def test_records_that_do_not_say_how_large_modules_are_can_be_drawn(modular):
 
 
 @pytest.mark.browser
-def test_a_chosen_task_and_a_module_under_the_pointer_stand_out(modular, tmp_path):
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no chromium here")
-    act = {
-        "chosen": 'const list = document.querySelector("select"); list.value = "5"; '
-                  'list.dispatchEvent(new Event("change"))',
-        "pointed": 'document.querySelector(".module").dispatchEvent(new Event("pointerenter"))',
-    }  # fmt: skip
-    lit = {}
-    for name, script in act.items():
-        path = tmp_path / f"{name}.html"
-        path.write_text(report.html([modular()]).replace("</body>", f"<script>{script}</script></body>"))
-        done = subprocess.run(
-            [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-             f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=8000", "--dump-dom", path.as_uri()],
-            capture_output=True, text=True, timeout=120, check=True,
-        )  # fmt: skip
-        tasks = re.findall(r'class="task lit" data-tasks="(\d+)"', done.stdout)
-        said = re.search(r"<output[^>]*>([^<]*)", done.stdout)
-        lit[name] = (tasks, said[1][:26])
-    assert lit == {
-        "chosen": (["5"], "Task 6, CIFAR-10: layers 1"),
-        "pointed": (["0", "4", "5"], "Layer 1, made by task 1, C"),
-    }
+def test_a_chosen_task_and_a_module_under_the_pointer_stand_out(browser, modular, tmp_path):
+    browser.open(report.write([modular()], tmp_path / "report.html"))
+    lit = "return [...document.querySelectorAll('.task.lit')].map((task) => task.dataset.tasks)"
+    told = "return document.querySelector('output').textContent"
+    browser.find("select option[value='5']").click()
+    assert browser.run(lit) == ["5"] and browser.run(told).startswith("Task 6, CIFAR-10: layers 1")
+    browser.run("document.querySelector('.module').dispatchEvent(new Event('pointerenter'))")
+    assert browser.run(lit) == ["0", "4", "5"] and browser.run(told).startswith("Layer 1, made by task 1, C")
+    assert browser.complaints() == []

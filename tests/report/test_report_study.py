@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-import shutil
-import subprocess
 
 import pytest
 
@@ -98,10 +95,12 @@ def test_a_course_is_white_in_training_and_grey_in_retraining():
     grey, stop = drawn.layout.shapes
     assert (grey.x0, grey.x1, grey.fillcolor) == (10, 20, courses.SHADE) and stop.x0 == 12
     lines = {trace.name: trace.line.color for trace in drawn.data if trace.name}
-    assert lines == {"D1": plots.PALETTE[0], "D2": plots.PALETTE[2], "D1 ∪ D2": plots.PALETTE[6]}
+    assert lines == {
+        "D1": plots.PALETTE[0], "D2": plots.PALETTE[2], "D1 ∪ D2": plots.PALETTE[6], "all tasks at once": plots.INK
+    }  # fmt: skip
     assert [trace.line.dash for trace in drawn.data].count("dash") == 1  # all at once
     merged = courses.course(panel(merged=True), "epoch")
-    assert {trace.name for trace in merged.data if trace.name} == {"D1", "D2"}
+    assert {trace.name for trace in merged.data if trace.name} == {"D1", "D2", "all tasks at once"}
 
 
 def test_a_tuning_curve_marks_the_share_and_the_best():
@@ -109,7 +108,7 @@ def test_a_tuning_curve_marks_the_share_and_the_best():
     assert [(shape.x0, shape.line.color) for shape in drawn.layout.shapes] == [
         (0.5, plots.INK), (0.7, courses.style_of(MEAN).colour)
     ]  # fmt: skip
-    assert {trace.name for trace in drawn.data if trace.name} == {MEAN, MODE}
+    assert {trace.name for trace in drawn.data if trace.name} == {MEAN, MODE, "all tasks at once"}
     assert courses.style_of(MEAN).colour != courses.style_of(MODE).colour
 
 
@@ -161,17 +160,10 @@ def test_a_study_of_ones_own_stands_on_the_page_with_its_course():
 
 
 @pytest.mark.browser
-def test_a_browser_draws_panels_and_waterfalls(fake, tmp_path):
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no chromium here")
+def test_a_browser_draws_panels_and_waterfalls(browser, fake, tmp_path):
     figures = [figure(kind, panel(merged=True)) for kind in ("course", "waterfall", "tuning")]
-    path = report.write([fake("gem")], tmp_path / "report.html", reproduction=made([cell()], figures))
-    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-               "--enable-unsafe-swiftshader", f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr",
-               "--virtual-time-budget=8000", "--dump-dom", path.as_uri()]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert "Content Security Policy" not in done.stderr and "Uncaught" not in done.stderr
-    assert done.stdout.count('class="plot js-plotly-plot"') == path.read_text().count('class="plot"')
-    page = re.sub(r"<script.*?</script>", "", done.stdout, flags=re.DOTALL)
-    assert "<canvas" in page and "no-webgl" not in page
+    browser.open(report.write([fake("gem")], tmp_path / "report.html", reproduction=made([cell()], figures)))
+    there, drawn = browser.draw_all()
+    assert there == drawn
+    browser.wait("return document.querySelector('.deep canvas') && !document.querySelector('.no-webgl')")
+    assert browser.complaints() == []

@@ -12,7 +12,9 @@ def export(
     folder: Annotated[str, Argument(metavar="DIR", hidden=True)],
     csv: Annotated[bool, Option("--csv", help="One line per run, every setting and metric a column.")] = False,
     parquet: Annotated[bool, Option("--parquet", help="The same table as a Parquet file; needs --out.")] = False,
-    latex: Annotated[bool, Option("--latex", help="The summary as a LaTeX table.")] = False,
+    latex: Annotated[
+        bool, Option("--latex", help="The summary as a LaTeX table, and a paper's numbers beside ours.")
+    ] = False,
     tensorboard: Annotated[
         str | None, Option(metavar="LOGDIR", help="Curves as TensorBoard events below LOGDIR.")
     ] = None,

@@ -12,7 +12,7 @@ from holdfast.api import Comparison
 from holdfast.commands.experiment import collected
 from holdfast.commands.folder import unwritable
 from holdfast.errors import BadInput
-from holdfast.report import export
+from holdfast.report import Reproduction, export
 from holdfast.sweeps.store import write_bytes
 
 
@@ -38,7 +38,7 @@ def perform_export(folder: Path, wanted: Wanted) -> None:
         write = export.tensorboard if wanted.formats == ["tensorboard"] else export.svg
         _write_folder(lambda part: write(found.records, part), Path(wanted.into))
         return
-    content = _content(found, wanted)
+    content = _content(found, wanted, Reproduction.of(folder))
     if wanted.out is None:
         print(content.decode(), end="")
     else:
@@ -67,11 +67,13 @@ def _faults(wanted: Wanted) -> list[str]:
     return found
 
 
-def _content(found: Comparison, wanted: Wanted) -> bytes:
+def _content(found: Comparison, wanted: Wanted, reproduction: Reproduction | None) -> bytes:
     rows: export.Rows = "scores" if wanted.scores else "runs"
     if wanted.formats == ["parquet"]:
-        return export.parquet(found.records, rows)
-    return (found.latex() if wanted.formats == ["latex"] else export.csv(found.records, rows)).encode()
+        return export.parquet(found.records, rows, found.titles)
+    return (
+        found.latex(reproduction) if wanted.formats == ["latex"] else export.csv(found.records, rows, found.titles)
+    ).encode()
 
 
 def _write_folder(write: Callable[[Path], None], folder: Path) -> None:

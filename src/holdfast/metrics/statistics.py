@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit  # scipy.stats takes half a second to import
 
 from holdfast.errors import BadInput
 from holdfast.metrics.groups import Asked, Group, group
@@ -47,7 +47,7 @@ def interval(values: Sequence[float | None]) -> Interval:
     n, mean = len(known), float(np.mean(known))
     if max(known) - min(known) <= DUST * max(1.0, abs(mean)):
         return Interval(mean, None, None)
-    half = float(student.ppf((1 + CONFIDENCE) / 2, n - 1) * np.std(known, ddof=1) / math.sqrt(n))
+    half = float(stdtrit(n - 1, (1 + CONFIDENCE) / 2) * np.std(known, ddof=1) / math.sqrt(n))
     return Interval(mean, mean - half, mean + half)
 
 
@@ -84,7 +84,7 @@ def standings(groups: Sequence[Group], metric: str) -> dict[str, Literal["best",
 
     'best' is a winner over every other; otherwise the leader and all that cannot be told from it are 'tie'. Pairs
     are formed over common seeds. Nobody leads with one seed or without a rival. A learner that saw all tasks at once
-    (the i.i.d. upper bound) is no rival, nor is one that lacks seeds: those that failed might have changed its mean.
+    is no rival, nor is one that lacks seeds: those that failed might have changed its mean.
     """
     larger = METRICS[metric].larger_is_better
     able = [g for g in groups if g.complete and not g.mixed]
@@ -102,14 +102,14 @@ def standings(groups: Sequence[Group], metric: str) -> dict[str, Literal["best",
     return dict.fromkeys([leader, *level], "tie") if level else {leader: "best"}
 
 
-def summarise(records: Iterable[Record], asked: Sequence[Asked] = ()) -> dict[str, Any]:
+def summarise(records: Iterable[Record], asked: Sequence[Asked] = (), names: Sequence[str] = ()) -> dict[str, Any]:
     """The content of summary.json: per label every metric with its interval and its values, in order of seeds.
 
     What was asked for and has no record at all is under `unfinished`.
     """
     methods = {
         g.label: {**who(g), **{metric: over_seeds(g.values(metric)) for metric in g.metrics()}}
-        for g in group(records, asked=asked)
+        for g in group(records, names, asked)
     }
     return {"schema": 1, "methods": methods, **unfinished(asked)}
 

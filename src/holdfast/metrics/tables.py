@@ -20,28 +20,28 @@ PLACES = ("stream", "net", "protocol")
 WHO = ("label", "method", "seed", "scenario", "task_label_given", *PLACES, "data", "tasks")
 
 
-def frame(records: Sequence[Record], rows: Rows = "runs") -> pandas.DataFrame:
-    """`runs` or `scores` as a DataFrame."""
+def frame(records: Sequence[Record], rows: Rows = "runs", names: Sequence[str] = ()) -> pandas.DataFrame:
+    """`runs` or `scores` as a DataFrame; `names`: labels of the records' own."""
     import pandas  # takes half a second, and few commands need it
 
     makers = {"runs": runs, "scores": scores}
     if rows not in makers:
         raise BadInput(unknown("table", str(rows), makers))
-    return pandas.DataFrame(makers[rows](records))
+    return pandas.DataFrame(makers[rows](records, names))
 
 
-def runs(records: Sequence[Record]) -> list[dict[str, Any]]:
+def runs(records: Sequence[Record], names: Sequence[str] = ()) -> list[dict[str, Any]]:
     """One row per run: who it was, every setting, every metric.
 
     A method's settings have their own names where these are free (strength), and method.strength where not; the
     others are dotted (protocol.lr). Settings that a run does not have are None.
     """
-    found = [_who(label, record) | summary(record) | _settings(record) for label, record in _labelled(records)]
+    found = [_who(label, record) | summary(record) | _settings(record) for label, record in _labelled(records, names)]
     columns = sorted(dict.fromkeys(name for row in found for name in row), key=_kind)
     return [{name: row.get(name) for name in columns} for row in found]
 
 
-def scores(records: Sequence[Record]) -> list[dict[str, Any]]:
+def scores(records: Sequence[Record], names: Sequence[str] = ()) -> list[dict[str, Any]]:
     """One row per run, scoring and task: an entry of R, None where it was not scored, and the test rows behind it."""
     return [
         {
@@ -53,14 +53,14 @@ def scores(records: Sequence[Record]) -> list[dict[str, Any]]:
             "n_test": task["n_test"],
             "accuracy": None if np.isnan(record.R[i, t]) else float(record.R[i, t]),
         }
-        for label, record in _labelled(records)
+        for label, record in _labelled(records, names)
         for i, scoring in enumerate(record.scorings)
         for t, task in enumerate(record.tasks)
     ]
 
 
-def _labelled(records: Sequence[Record]) -> list[tuple[str, Record]]:
-    return [(each.label, record) for each in group(records) for record in each.records]
+def _labelled(records: Sequence[Record], names: Sequence[str]) -> list[tuple[str, Record]]:
+    return [(each.label, record) for each in group(records, names) for record in each.records]
 
 
 def _who(label: str, record: Record) -> dict[str, Any]:

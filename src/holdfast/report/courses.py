@@ -53,7 +53,16 @@ def course(panel: Mapping[str, Any], axis: str) -> go.Figure:
     end = max((max(c["x"]) for c in curves), default=1.0)
     for begin in panel["begins"][1:]:
         figure.add_shape(
-            type="rect", x0=begin, x1=end, y0=0, y1=1, yref="paper", fillcolor=SHADE, line={"width": 0}, layer="below"
+            type="rect",
+            x0=begin,
+            x1=end,
+            y0=0,
+            y1=1,
+            yref="paper",
+            fillcolor=SHADE,
+            line={"width": 0},
+            layer="below",
+            name="retraining",
         )
     _add_at_once(figure, panel["at_once"], [0, end])
     for curve in curves:
@@ -92,7 +101,7 @@ def waterfall(panels: Sequence[Mapping[str, Any]], axis: str) -> go.Figure:
         if panel["at_once"] is not None:
             _add_bar(figure, i, bar, bar + end * WIDTH, panel)
     begins = panels[0]["begins"][1:] if panels else []
-    ticks = {0.0: "0", **{b: f"{b:g}" for b in begins}, end: f"{end:g}"}
+    ticks = {0.0: "0", **{at: f"{round(at, 2):g}" for at in (*begins, end)}}
     if merged:
         ticks |= {after: "α 0", after + end / 2: "α 1"}
     names = [str(p["title"]) for p in panels]
@@ -161,6 +170,7 @@ def _add_ribbon(
         opacity=0.82,
         lighting={"ambient": 0.85, "diffuse": 0.3, "specular": 0},
         hoverinfo="skip",
+        name=plain(str(curve["name"])),
     )
     for side in (-HALF, HALF):
         figure.add_scatter3d(
@@ -208,16 +218,21 @@ def _add_bar(figure: go.Figure, i: int, x0: float, x1: float, panel: Mapping[str
 
 def _add_at_once(figure: go.Figure, at_once: float | None, x: list[float]) -> None:
     if at_once is not None:
-        told = f"all tasks at once: {words.number(at_once, 'acc')}<extra></extra>"
         figure.add_scatter(
-            x=x, y=[at_once] * 2, mode="lines", line={"color": INK, "width": 1.5, "dash": "dash"}, hovertemplate=told
+            x=x,
+            y=[at_once] * 2,
+            mode="lines",
+            line={"color": INK, "width": 1.5, "dash": "dash"},
+            name="all tasks at once",
+            hovertemplate=f"%{{fullData.name}}: {words.number(at_once, 'acc')}<extra></extra>",
         )
 
 
 def _add_mark(figure: go.Figure, mark: Mapping[str, Any]) -> None:
     """A dotted line; its text stands below the figure, where it hides nothing."""
     line = {"color": colour_of(mark), "width": 1.5, "dash": "dot"}
-    figure.add_shape(type="line", x0=mark["x"], x1=mark["x"], y0=0, y1=1, yref="paper", line=line)
+    name = plain(str(mark["text"]))
+    figure.add_shape(type="line", x0=mark["x"], x1=mark["x"], y0=0, y1=1, yref="paper", line=line, name=name)
 
 
 def _points(curve: Mapping[str, Any]) -> list[Interval]:

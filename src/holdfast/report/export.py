@@ -18,9 +18,9 @@ from holdfast.report.paths import graph_of
 from holdfast.types import Record
 
 
-def csv(records: Sequence[Record], rows: Rows = "runs") -> str:
+def csv(records: Sequence[Record], rows: Rows = "runs", names: Sequence[str] = ()) -> str:
     """A line per run, or per scoring and task; what is undefined is empty."""
-    found = runs(records) if rows == "runs" else scores(records)
+    found = runs(records, names) if rows == "runs" else scores(records, names)
     text = io.StringIO()
     writer = csv_module.DictWriter(text, list(found[0]) if found else [], lineterminator="\n")
     writer.writeheader()
@@ -28,13 +28,13 @@ def csv(records: Sequence[Record], rows: Rows = "runs") -> str:
     return text.getvalue()
 
 
-def parquet(records: Sequence[Record], rows: Rows = "runs") -> bytes:
+def parquet(records: Sequence[Record], rows: Rows = "runs", names: Sequence[str] = ()) -> bytes:
     """The same table as a Parquet file."""
     try:
         import pyarrow  # noqa: F401  pandas would say so in many lines
     except ImportError as error:
         raise BadInput("Parquet needs pyarrow; install it with: pip install 'holdfast[parquet]'") from error
-    table = frame(records, rows)
+    table = frame(records, rows, names)
     for name in table.columns:
         kinds = {type(value) for value in table[name] if value is not None}
         if table[name].dtype == object and len(kinds) > 1:  # a setting that is a number here and a word there

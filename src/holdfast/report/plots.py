@@ -46,7 +46,7 @@ FLOOR = 0.05  # of a mean: where its band ends on a logarithmic axis
 RADII = (-0.2, 1.1)  # of a radar: its worst is no point, and its best is clear of the names
 NUMBERS_UP_TO = 10  # tasks; beyond, the cells of a heat map are too small for digits
 
-
+LONGEST = 24  # characters of a name beside or below what it names
 WORDS_IN_A_LINE = 70  # characters of the names below bars; beyond, they lean
 
 
@@ -87,30 +87,32 @@ def heat_map(group: Group) -> go.Figure:
     What was not scored is left blank.
     """
     R = np.mean([record.final for record in group.records], axis=0)  # (rows, T)
-    return matrix(R, [[f"{accuracy:.3f}" for accuracy in row] for row in R], whole=not group.mixed)
+    return matrix(R, whole=not group.mixed)
 
 
-def matrix(values: np.ndarray, told: Sequence[Sequence[str]], whole: bool = True) -> go.Figure:
-    """Numbers from 0 to 1, (rows, T), of every task after each; `told`: what is said where one points.
+def matrix(values: np.ndarray, told: Sequence[Sequence[str]] | None = None, whole: bool = True) -> go.Figure:
+    """Numbers from 0 to 1, (rows, T), of every task after each; `told`: what is said where one points, if it is not
+    the number.
 
     `whole`: the rows are the tasks learned, one after the other.
     """
     rows, tasks = values.shape
     whole = whole and rows == tasks
     names = [f"after task {i + 1}" for i in range(rows)] if whole else ["after all"] * rows
+    said = "%{z:.3f}" if told is None else "%{text}"
     figure = go.Figure(
         go.Heatmap(
             z=[[known(value) for value in row] for row in values],
             x=list(range(1, tasks + 1)),
             y=list(range(1, rows + 1)),
-            customdata=[[[name, said] for said in row] for name, row in zip(names, told, strict=True)],
+            text=told,
             zmin=0,
             zmax=1,
             colorscale=[list(stop) for stop in SCALE],
             showscale=False,
             xgap=1,
             ygap=1,
-            hovertemplate="%{customdata[0]}<br>task %{x}: %{customdata[1]}<extra></extra>",
+            hovertemplate=f"after {'task %{y}' if whole else 'all'}<br>task %{{x}}: {said}<extra></extra>",
             hoverongaps=False,
         )
     )
@@ -163,6 +165,7 @@ class Spent:
     cost: float
     accuracy: Interval
     optimal: bool
+    of: str = ""  # what its legend button is called, if not as the label
 
 
 def cost(arena: Sequence[Group], metric: str, styles: dict[str, Style]) -> go.Figure:
@@ -192,6 +195,7 @@ def against(found: Sequence[Spent], metric: str) -> go.Figure:
             mode="markers",
             marker=_marker(each.style, ringed=each.optimal),
             name=plain(each.label),
+            legendgroup=each.of or each.label,
             text=[f"{words.spread(each.accuracy, 'acc')}, {words.number(each.cost, metric)}{optimal}"],
             hovertemplate="%{fullData.name}<br>%{text}<extra></extra>",
         )
@@ -241,15 +245,17 @@ def _add_front(figure: go.Figure, best: Sequence[Spent], low: float, high: float
     named = max(len(each.label) for each in best) <= NAME_LENGTH and not near
     for number, each in enumerate(best, 1):
         right = math.log(each.cost / low) > wide / 2
+        close = number > 1 and math.log(each.cost / best[number - 2].cost) < wide / 15
         figure.add_annotation(
             x=math.log10(each.cost),
             y=each.accuracy.mean,
             text=plain(each.label) if named else str(number),
+            name=each.of or each.label,
             showarrow=False,
             xanchor="right" if right else "left",
-            yanchor="bottom",
+            yanchor="top" if close else "bottom",
             xshift=-5 if right else 5,
-            yshift=3,
+            yshift=-5 if close else 3,
             font={"size": 11, "color": INK},
         )
 
@@ -260,7 +266,7 @@ def _over_tasks(
     at: Callable[[np.ndarray, int], float],
     bound: Callable[[np.ndarray], float],
 ) -> go.Figure:
-    """One line per label with its 95% band; an upper bound that saw all tasks at once is a dashed level.
+    """One line per label with its 95% band; what saw all tasks at once is a dashed level.
 
     Lines have a gap where something that they need was not scored.
     """
@@ -276,9 +282,10 @@ def _over_tasks(
             continue
         style = styles[g.label]
         if not g.mixed:
-            add_band(figure, x, points, style)
+            add_band(figure, x, points, style, g.label)
         lines.append(
             go.Scatter(
+                legendgroup=g.label,
                 x=x,
                 y=[p.mean for p in points],
                 mode="lines" if g.mixed else "lines+markers",
@@ -317,6 +324,7 @@ def reproduced(spec: Mapping[str, Any], styles: Mapping[str, Style]) -> go.Figur
         points = [Interval(*point) for point in zip(*(series[k] for k in ("mean", "low", "high")), strict=True)]
         told = {
             "name": plain(name),
+            "legendgroup": name,
             "text": [f"{said}<br>{plain(str(series['scenario']))}" for said in _told(series, points)],
             "hovertemplate": "%{fullData.name}<br>%{x}: %{text}<extra></extra>",
         }
@@ -327,7 +335,7 @@ def reproduced(spec: Mapping[str, Any], styles: Mapping[str, Style]) -> go.Figur
             marker = _hollow() if series.get("outline") else {"color": style.colour}
             figure.add_bar(x=x, y=y, marker=marker, error_y=error, textposition="none", **told)
         else:
-            add_band(figure, x, points, style)
+            add_band(figure, x, points, style, name)
             marker = {"symbol": style.symbol, "size": 7}
             figure.add_scatter(
                 x=x, y=y, mode="lines+markers", line={"color": style.colour, "width": 2}, marker=marker, **told
@@ -337,8 +345,10 @@ def reproduced(spec: Mapping[str, Any], styles: Mapping[str, Style]) -> go.Figur
         figure.update_layout(barmode="group", bargap=0.18, bargroupgap=0.08)
         figure.update_yaxes(zeroline=True, zerolinecolor=INK, zerolinewidth=1)
         if sum(len(str(name)) for name in x) > WORDS_IN_A_LINE:
-            figure.update_xaxes(tickangle=-45, tickfont={"size": 11}, showgrid=False)
-            figure.update_layout(height=370, margin={"b": 104})
+            names = [plain(name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…") for name in map(str, x)]
+            room = 30 + 4 * max(map(len, names))
+            figure.update_xaxes(tickangle=-45, tickfont={"size": 11}, showgrid=False, tickvals=x, ticktext=names)
+            figure.update_layout(height=266 + room, margin={"b": room})
     else:
         counted = x == list(range(1, len(x) + 1))
         figure.update_xaxes(tickvals=task_ticks(len(x)) if counted else x)
@@ -384,6 +394,7 @@ def radar(spec: Mapping[str, Any], styles: Mapping[str, Style]) -> go.Figure:
             hoveron="points",
             cliponaxis=False,
             name=plain(str(series["name"])),
+            legendgroup=str(series["name"]),
             hovertemplate=f"%{{fullData.name}}<br>%{{text}}<br>{plain(str(series['scenario']))}<extra></extra>",
         )
     lay_out(figure, height=270 if small else 430)
@@ -414,8 +425,10 @@ def task_ticks(tasks: int) -> list[int]:
     return [1, *between, tasks]
 
 
-def add_band(figure: go.Figure, x: list[int], points: list[Interval], style: Style) -> None:
+def add_band(figure: go.Figure, x: Sequence[float], points: list[Interval], style: Style, of: str = "") -> None:
     """The intervals of all points; it has no width where the seeds agree, and there is none where they all do.
+
+    `of`: whose it is, and hidden with.
 
     A band ends where points are missing, and another begins behind them.
     """
@@ -431,6 +444,7 @@ def add_band(figure: go.Figure, x: list[int], points: list[Interval], style: Sty
         figure.add_scatter(
             x=at + at[::-1],
             y=high + low[::-1],
+            legendgroup=of,
             fill="toself",
             fillcolor=style.faint(0.13),
             line={"width": 0},

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 
 from holdfast.metrics import Group
-from holdfast.report import words
+from holdfast.report import parts, words
 
 SHARED = "all"
+COLUMNS = [("Label", ""), ("Setting", ""), ("Value", ""), ("Chosen by", "")]
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,23 @@ def rows(groups: Sequence[Group]) -> list[Row]:
         Row(label, name, *text) for label, found in each.items() for name, text in found.items() if name not in shared
     ]
     return [Row(SHARED, name, *text) for name, text in shared.items()] + own
+
+
+def tables(groups: Sequence[Group]) -> str:
+    """What somebody chose, and, folded, what was left at its default."""
+    found = rows(groups) if groups else []
+    chosen, defaults = ([row for row in found if (row.chosen_by == "default") == by] for by in (False, True))
+    left = f"<details><summary>{len(defaults)} settings at their defaults</summary>{_table(defaults)}</details>"
+    return (_table(chosen) if chosen else "") + (left if defaults else "")
+
+
+def _table(found: Sequence[Row]) -> str:
+    body = "".join(
+        f'<tr><th scope="row">{escape(row.owner)}</th><td><code>{escape(row.name)}</code></td>'
+        f'<td>{escape(row.value)}</td><td class="quiet">{escape(row.chosen_by)}</td></tr>'
+        for row in found
+    )
+    return parts.table("Settings", COLUMNS, body, "lines")
 
 
 def _of(group: Group) -> dict[str, tuple[str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.errors import BadInput
-from holdfast.metrics import METRICS, Asked, Group, Interval, arenas, group, interval, standings
+from holdfast.metrics import METRICS, Asked, Group, Interval, arenas, group, interval, paired, standings
 from holdfast.report import words
 from holdfast.types import Record
 
@@ -49,6 +49,22 @@ def rows(arena: Sequence[Group], metrics: Sequence[str]) -> list[Row]:
     """One row per label of an arena."""
     marks = {metric: standings(arena, metric) if metric in RANKED else {} for metric in metrics}
     return [Row(g, {m: Cell(m, interval(g.values(m)), marks[m].get(g.label, "")) for m in metrics}) for g in arena]
+
+
+def ranked(rows: Sequence[Row]) -> list[Row]:
+    """The highest ACC first; those that are not ranked follow."""
+
+    def place(row: Row) -> tuple[bool, bool, float]:
+        mean = row.cells["acc"].found.mean
+        return row.group.mixed, not row.group.complete, float("inf") if mean is None else -mean
+
+    return sorted(rows, key=place)
+
+
+def behind(best: Group, other: Group) -> Interval:
+    """By how much the ACC of the best is higher, over the seeds that both have."""
+    common = [seed for seed in best.by_seed if seed in other.by_seed]
+    return paired(*([g.by_seed[seed]["acc"] for seed in common] for g in (best, other)))
 
 
 def lacking(groups: Sequence[Group], asked: Sequence[Asked] = ()) -> list[str]:

@@ -15,20 +15,20 @@ WIDTH = 130  # of sentences; tables are as wide as they must be
 HEADINGS = ("label", "scenario", "task label", "seeds", "ACC", "BWT", "forgetting", "memory", "training")
 
 
-def text(records: Sequence[Record], asked: Sequence[Asked] = ()) -> str:
+def text(records: Sequence[Record], asked: Sequence[Asked] = (), names: Sequence[str] = ()) -> str:
     """One line per label, a paragraph per stream and scenario; 'best' and 'tie' stand behind the numbers.
 
     Below stands what the scenario alone is worth to each method that was run in several, and what the past was worth
     to the last task where that was also learned alone.
 
-    `asked` says which seeds there should be.
+    `asked` says which seeds there should be, `names` are labels of the records' own.
     """
-    found = table.arenas_of(records, asked=asked)
+    found = table.arenas_of(records, names, asked)
     groups = [g for arena in found for g in arena]
     lines: list[list[str]] = [list(HEADINGS)]
     breaks = {}  # line number -> what is written above it
     for arena in found:
-        breaks[len(lines)] = words.described(arena[0].conditions("stream"))
+        breaks[len(lines)] = words.described(words.told(arena[0], "stream"))
         for row in table.rows(arena, COLUMNS):
             cells = [f"{cell.text} {cell.mark}".rstrip() for cell in row.cells.values()]
             lines.append([row.group.label, row.group.scenario, words.label_given(row.group), row.seeds, *cells])
@@ -38,8 +38,8 @@ def text(records: Sequence[Record], asked: Sequence[Asked] = ()) -> str:
         if i in breaks:
             drawn += ["", breaks[i]]
         drawn.append("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-    bounds = [g.label for g in groups if g.mixed]
-    notes = [f"{', '.join(bounds)}: saw all tasks at once, an upper bound, not ranked."] if bounds else []
+    at_once = [g.label for g in groups if g.mixed]
+    notes = [f"{', '.join(at_once)}: all tasks at once, not ranked."] if at_once else []
     notes += table.lacking(groups, asked)
     compared = [*map(scenarios.sentence, gaps(groups)), *map(transferred.sentence, transfers(groups))]
     between = [textwrap.fill(sentence, WIDTH, subsequent_indent="  ") for sentence in compared]

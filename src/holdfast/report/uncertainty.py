@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from holdfast.metrics import Group, Rates, information, interval, mean_rates, shares, unseen_auc
-from holdfast.report import parts, plots, words
+from holdfast.report import legends, parts, plots, words
 
 LEAD = (
     "The mutual information between predictions and weights: high where the samples of a prediction disagree. Each "
@@ -33,8 +33,8 @@ def _told(g: Group) -> bool:
 def _arena(title: str, arena: Sequence[Group], style: Mapping[str, plots.Style]) -> str:
     drawn = [(g, f"{g.label}: mutual information", _heat_map(g)) for g in arena]
     figures = "".join(
-        f'<figure><figcaption>{_name(g, style)} <span class="aside">{escape(_numbers(g))}</span></figcaption>'
-        f"{parts.figure(made, said)}</figure>"
+        f'<figure data-of="{escape(g.label)}"><figcaption>{legends.label(g, style)} '
+        f'<span class="aside">{escape(_numbers(g))}</span></figcaption>{parts.figure(made, said)}</figure>'
         for g, said, made in drawn
     )
     drawn_roc = roc([(g.label, style[g.label], mean_rates(g.records)) for g in arena])
@@ -70,6 +70,7 @@ def roc(curves: Sequence[tuple[str, plots.Style, Sequence[Rates]]]) -> go.Figure
             line={"color": look.colour, "width": 2},
             marker={"symbol": look.symbol, "size": [0, *[5] * len(x), 0]},
             name=plots.plain(name),
+            legendgroup=name,
             text=["", *(f"θ {each:.1f}" for each in theta), ""],
             hovertemplate=HOVER,
         )
@@ -77,9 +78,3 @@ def roc(curves: Sequence[tuple[str, plots.Style, Sequence[Rates]]]) -> go.Figure
     figure.update_xaxes(title_text="seen tasks called unseen", range=[-0.03, 1.03], tickvals=[0, 0.25, 0.5, 0.75, 1])
     figure.update_yaxes(title_text="unseen tasks found", range=[-0.03, 1.03], tickvals=[0, 0.25, 0.5, 0.75, 1])
     return figure
-
-
-def _name(g: Group, style: Mapping[str, plots.Style]) -> str:
-    look = style[g.label]
-    glyph = f'<span class="glyph" style="color:{look.colour}" aria-hidden="true">{look.glyph}</span>'
-    return f'<span class="label">{glyph} {escape(g.label)}</span>'

@@ -8,6 +8,7 @@ from typing import Any
 from holdfast.metrics import METRICS, Group, Interval
 
 UNDEFINED = "–"
+SAID = ("name", "data", "tasks")  # of a stream, default or not
 SILENT = ("name", "fingerprint", "weights", "module")  # for machines; a name says enough to people
 MINUS = "−"  # a true minus sign lines up with digits
 
@@ -102,6 +103,17 @@ def described(mapping: Mapping[str, Any]) -> str:
     rest = [f"{k} {value(v)}" for k, v in mapping.items() if k not in SILENT and v is not None]
     name = str(mapping.get("name", ""))
     return f"{name}: {', '.join(rest)}" if name and rest else name or ", ".join(rest)
+
+
+def told(group: Group, place: str) -> dict[str, Any]:
+    """The stream, net or protocol of a group as captions have it: without settings at their defaults, and without the
+    scenario, which stands beside it."""
+    settings = group.first.settings
+    return {
+        name: each
+        for name, each in group.conditions(place).items()
+        if name in SAID or (settings.get(f"{place}.{name}", {}).get("chosen_by") != "default" and name != "scenario")
+    }
 
 
 def all_described(mappings: Sequence[Mapping[str, Any]]) -> list[str]:
