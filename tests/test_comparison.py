@@ -179,7 +179,9 @@ def test_the_same_method_twice_is_two_runs_of_the_same_seeds():
 def test_a_users_own_data_are_named_never_by_their_fingerprint(arrays, tmp_path):
     stream = hf.stream("split", data=arrays, tasks=3)
     found = hf.compare(["finetune", "er"], stream, seeds=2, net=NET, jobs=1, out=tmp_path)
-    for text in (str(found), found.latex(), (tmp_path / "report.html").read_text()):
+    page, _, origin = (tmp_path / "report.html").read_text().partition('<section id="origin">')
+    assert f"arrays <code>{stream.fingerprint}" in origin  # where fingerprints are told, and nowhere else
+    for text in (str(found), found.latex(), page):
         assert "split: data arrays, tasks 3" in text and stream.fingerprint[:8] not in text
 
 
@@ -192,8 +194,8 @@ def test_data_of_one_name_are_numbered_in_the_order_they_were_given(arrays, tmp_
     ]
     lost = [f"Shaky[stream.data={d}]: 0 of 2 seeds finished" for d in ("arrays 1", "arrays 2", "digits")]
     assert all(line in str(found) and line in str(hf.Comparison.read(tmp_path)) for line in lost)
-    page = (tmp_path / "report.html").read_text()
-    assert all(stream.fingerprint[:8] not in page for stream in streams)
+    page, _, origin = (tmp_path / "report.html").read_text().partition('<section id="origin">')
+    assert all(stream.fingerprint[:8] not in page and stream.fingerprint in origin for stream in streams)
 
 
 def test_a_comparison_in_several_scenarios():

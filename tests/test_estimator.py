@@ -6,11 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import torch
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils.estimator_checks import check_estimator
+from torch import nn
 
 import holdfast as hf
 from holdfast.methods import methods
@@ -59,7 +63,7 @@ def test_clone_params_and_pipeline(digits):
     assert fitted.score(X, y) > 0.9
 
 
-BOTH = [name for name in methods.names() if not (methods.find(name).needs_task or methods.find(name).mixes)]
+BOTH = [name for name in methods.names() if not methods.find(name).mixes]
 
 
 FOR_VECTORS = {
@@ -74,15 +78,122 @@ ADAM = hf.protocol("epochs", epochs=3, optimiser="adam", lr=1e-3)
 def test_it_is_the_method_that_a_run_evaluates(name, protocol, digits):
     """The same tasks, shown by `hf.run`: equal accuracies per task, bit for bit."""
     X, y = digits
-    stream = hf.stream("split", data=(X, y), tasks=5, examples=150)
-    net = hf.net("mlp", hidden=(50,), dropout=0.0 if name == "vcl" else 0.2)  # which draws from torch's own generator
+    scenario = "task" if methods.find(name).needs_task else "class"
+    stream = hf.stream("split", data=(X, y), tasks=5, examples=150, scenario=scenario)
+    plain = name in ("vcl", "den", "rcl")  # which take no dropout
+    net = hf.net("mlp", hidden=(50,), dropout=0.0 if plain else 0.2)  # which draws from torch's own generator
     method = hf.method(name, **FOR_VECTORS.get(name, {}))
     run = hf.run(method, stream, net=net, protocol=protocol, seed=3)
-    model = hf.ContinualClassifier(method, net=net, protocol=protocol, max_classes=10, seed=3)
+    model = hf.ContinualClassifier(method, net, protocol, max_classes=10, seed=3, scenario=scenario)
     for task in stream.tasks:
         model.partial_fit(task.train.x().numpy(), task.train.y.numpy())
-    scores = [model.score(task.test.x().numpy(), task.test.y.numpy()) for task in stream.tasks]
-    assert scores == run.R[-1].tolist()
+    given = [task.t if scenario == "task" else None for task in stream.tasks]
+    tests = [(task.test.x().numpy(), task.test.y.numpy()) for task in stream.tasks]
+    assert [model.score(*rows, task=t) for rows, t in zip(tests, given, strict=True)] == run.R[-1].tolist()
+    assert model.bytes_ == run.resources["bytes"][-1]
+
+
+def test_what_shows_all_tasks_at_once_learns_one():
+    X, y = load_digits(return_X_y=True)
+    model = hf.ContinualClassifier("joint", protocol=hf.protocol("epochs", epochs=2)).fit(X / 16, y)
+    with pytest.raises(hf.BadInput, match="cannot learn another task: it sees all tasks at once"):
+        model.partial_fit(X, y)
+
+
+UNCHECKED = {"check_array_api_input": "is for estimators that compute with other arrays than NumPy's; ours do not"}
+
+
+def test_it_passes_the_checks_of_scikit_learn():
+    quick = hf.ContinualClassifier("er", hf.net("mlp", hidden=(20,)), max_classes=5)
+    found = check_estimator(quick, on_fail=None, on_skip=None)
+    assert {check["check_name"] for check in found if check["status"] != "passed"} == set(UNCHECKED)
+    assert len(found) > 50
+
+
+def test_a_pipeline_is_cross_validated(digits):
+    X, y = digits
+    pipeline = make_pipeline(MinMaxScaler(), hf.ContinualClassifier("finetune", max_classes=10))
+    assert cross_val_score(pipeline, X[:600], y[:600], cv=3).mean() > 0.8
+
+
+def test_it_is_kept_with_its_labels(digits, tmp_path):
+    X, y = digits
+    labels = y * 10 - 30
+    model = hf.ContinualClassifier("er", max_classes=10, seed=2)
+    for X_now, y_now in parts(digits):
+        model.partial_fit(X_now, y_now * 10 - 30)
+    model.save(tmp_path)
+    again = hf.ContinualClassifier.load(tmp_path)
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert again.classes_.tolist() == sorted(set(labels)) and again.classes_.dtype == labels.dtype
+    assert again.score(X, labels) == model.score(X, labels) > 0.8
+    assert again.card_ == model.card_ and again.bytes_ == model.bytes_ and again.n_features_in_ == 64
+    for each in (model, again):
+        each.partial_fit(X[:100], labels[:100])
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert set(hf.load_model(tmp_path).predict(X[:50])) <= set(map(str, labels))  # it is a model like others
+
+
+def test_the_model_of_a_run_is_one(tmp_path):
+    stream = hf.stream("split", tasks=2, sizes=(3, 3), examples=60, test_examples=40)
+    record = hf.run("er", stream, keep_model=tmp_path)
+    model = hf.ContinualClassifier.load(tmp_path)
+    task = stream.tasks[1]
+    names = np.array([str(c) for c in task.test.y.tolist()])
+    assert model.score(task.test.raw().numpy(), names) == record.R[-1, 1]
+    assert model.classes_.tolist() == list("012345") and model.max_classes == 10
+
+
+def test_a_model_that_diverges_stays_as_it_was(digits):
+    X, y = digits
+    model = hf.ContinualClassifier("finetune", protocol=hf.protocol("epochs", lr=1.0, epochs=2), max_classes=10)
+    model.fit(X[y < 5], y[y < 5])
+    before = model.decision_function(X)
+    with pytest.raises(hf.RunFailed, match="the loss became"):
+        model.partial_fit(1e6 * X, y)
+    np.testing.assert_array_equal(model.decision_function(X), before)
+    assert model.model_.tasks == 1 and model.classes_.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_each_row_may_be_of_another_task(digits):
+    model = hf.ContinualClassifier("independent", max_classes=10, scenario="task")
+    for X, y in parts(digits):
+        model.partial_fit(X, y)
+    X, y = digits
+    assert model.score(X, y, task=(y > 4).astype(int)) > 0.9
+    assert set(model.predict(X, task=1)) == {5, 6, 7, 8, 9}
+    assert model.predict_proba(X[:3], task=1)[:, :5].max() == 0
+    with pytest.raises(hf.BadInput, match="task must be a number from 0 to 1"):
+        model.predict(X)
+
+
+def test_a_trained_module_is_a_warm_start(digits, tmp_path):
+    """It knows what the module knows, and has outputs for more."""
+    X, y = digits
+    x, old = torch.from_numpy(X).float(), torch.from_numpy(y)
+    known = old < 5
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(64, 50), nn.ReLU(), nn.Linear(50, 5))
+    optimiser = torch.optim.Adam(module.parameters(), 0.01)
+    for _ in range(60):
+        optimiser.zero_grad()
+        nn.functional.cross_entropy(module(x[known]), old[known]).backward()
+        optimiser.step()
+    model = hf.ContinualClassifier("er", hf.warm(module), hf.protocol("epochs", lr=1e-9), 8, known=range(5))
+    model.partial_fit(X[y == 5], y[y == 5])  # which hardly moves it
+    assert model.classes_.tolist() == [0, 1, 2, 3, 4, 5]
+    assert model.score(X[y < 5], y[y < 5]) > 0.9
+    logits = model.decision_function(X)[:, :5]
+    np.testing.assert_allclose(logits, module(x).detach().numpy(), rtol=1e-3, atol=1e-3)
+    model.save(tmp_path)
+    again = hf.ContinualClassifier.load(tmp_path, net=hf.warm(module))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    for wrong, fault in [
+        (nn.Sequential(nn.Conv1d(1, 1, 3)), "last layer of a warm network must be an nn.Linear"),
+        (nn.Sequential(nn.Linear(64, 12)), "the warm network has 12 outputs, and the model only 8"),
+    ]:
+        with pytest.raises(hf.BadInput, match=fault):
+            hf.ContinualClassifier("er", hf.warm(wrong), max_classes=8).fit(X, y % 5)
 
 
 def test_a_protocol_of_a_users_passes_as_often_as_it_says(digits):
@@ -138,10 +249,14 @@ def test_bad_input_is_refused(digits):
     with pytest.raises(hf.BadInput, match="needs the task label"):
         hf.ContinualClassifier("independent").fit(X, y)
     model = hf.ContinualClassifier("finetune").fit(X[:50], y[:50])
-    for call in (lambda: model.partial_fit(X[:, :10], y), lambda: model.predict(X[:, :10])):
-        with pytest.raises(hf.BadInput, match="shape"):
+    for call in (
+        lambda: model.partial_fit(X[:, :10], y),
+        lambda: model.partial_fit(X, y[:9]),
+        lambda: model.predict(X[:, :10]),
+    ):
+        with pytest.raises(ValueError, match=r"expecting 64 features|inconsistent numbers"):
             call()
     with pytest.raises(hf.BadInput, match="max_classes"):
         hf.ContinualClassifier(max_classes=0).fit(X, y)
-    with pytest.raises(hf.BadInput, match="task 0 is over"):
+    with pytest.raises(hf.BadInput, match="task 0 is over, and its data are gone: the next task is 2"):
         model.partial_fit(X[:50], y[:50]).partial_fit(X[:50], y[:50], task=0)

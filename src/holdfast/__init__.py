@@ -8,44 +8,52 @@ print(hf.compare(["finetune", "ewc", "gem"], stream, seeds=3))
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from holdfast.process import VERSION
+
 if TYPE_CHECKING:
+    from holdfast.advice import Advice, advise
     from holdfast.api import (
         Comparison,
         compare,
         diagnose,
         load,
+        load_model,
         method,
+        model,
         net,
         protocol,
         run,
         run_cells,
+        save,
         stream,
         sweep,
         tune,
+        warm,
     )
-    from holdfast.data import at_hand
+    from holdfast.data import Source, at_hand
     from holdfast.engine import Growing, Memory, Net
     from holdfast.errors import BadInput, PastDataError, RunFailed
     from holdfast.estimator import ContinualClassifier
     from holdfast.methods import Learner
-    from holdfast.metrics import Diagnosis, fronts, interval, panels, study, transfer, uncertainty
+    from holdfast.metrics import Diagnosis, compare_examples, fronts, interval, panels, study, transfer, uncertainty
     from holdfast.protocols import Passing, Protocol
     from holdfast.streams import Plan, Rows, StreamSpec
-    from holdfast.sweeps import Cell, Choice
+    from holdfast.sweeps import Cell, Choice, Model
     from holdfast.types import Batch, Record, Segment, Stream, StreamInfo, Task
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
-    "BadInput", "Batch", "Cell", "Choice", "Comparison", "ContinualClassifier", "Diagnosis", "Growing", "Learner",
-    "Memory", "Net", "Passing", "PastDataError", "Plan", "Protocol", "Record", "Rows", "RunFailed", "Segment", "Stream",
-    "StreamInfo", "StreamSpec", "Task", "at_hand", "compare", "diagnose", "fronts", "interval", "load", "method", "net",
-    "panels", "protocol", "run", "run_cells", "stream", "study", "sweep", "transfer", "tune", "uncertainty",
+    "Advice", "BadInput", "Batch", "Cell", "Choice", "Comparison", "ContinualClassifier", "Diagnosis", "Growing",
+    "Learner", "Memory", "Model", "Net", "Passing", "PastDataError", "Plan", "Protocol", "Record", "Rows", "RunFailed",
+    "Segment", "Source", "Stream", "StreamInfo", "StreamSpec", "Task", "advise", "at_hand", "compare",
+    "compare_examples", "diagnose", "fronts", "interval", "load", "load_model", "method", "model", "net", "panels",
+    "protocol", "run", "run_cells", "save", "stream", "study", "sweep", "transfer", "tune", "uncertainty", "warm",
 ]  # fmt: skip
 
 _ROOMS = (  # where public names live; a room's files are names in it, too, so `hf.study` is that of metrics
     "errors", "types", "api", "methods", "engine", "estimator", "metrics", "sweeps", "protocols", "streams",
-    "data",
+    "data", "advice",
 )  # fmt: skip
 
 

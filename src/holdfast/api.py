@@ -1,4 +1,4 @@
-"""The public verbs: stream, method, net, protocol, run, compare, sweep, tune, diagnose, load."""
+"""The public verbs: stream, method, net, protocol, run, model, compare, sweep, tune, diagnose, load."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from holdfast import metrics, report
+from torch import nn
+
+from holdfast import metrics, process, report
 from holdfast.errors import BadInput, RunFailed
 from holdfast.methods import Learner, methods
-from holdfast.nets import NetSpec, nets
+from holdfast.nets import NetSpec, Warm, nets
 from holdfast.protocols import Protocol, Watch, name_of, protocols
+from holdfast.report import Reproduction, figures
 from holdfast.settings import Shelf, Threads, changed, expected, fits
 from holdfast.streams import StreamSpec, last_alone, streams
 from holdfast.sweeps import (
@@ -21,6 +25,7 @@ from holdfast.sweeps import (
     Choice,
     Failure,
     Grid,
+    Model,
     NetLike,
     Sweep,
     Watcher,
@@ -31,12 +36,13 @@ from holdfast.sweeps import (
     execute,
     gridded,
     locked,
+    model_folder,
+    no_tasks,
     on_ray,
     own,
     read_cells,
     read_experiment,
     read_failures,
-    read_records,
     read_sweep,
     sweep_of,
     together,
@@ -75,9 +81,10 @@ def protocol(name: str | type[Protocol], **settings: Any) -> Protocol:
 def stream(name: str | type[StreamSpec], data: Any = None, seed: int = 0, **settings: Any) -> Stream:
     """A stream by name, or from a class of your own.
 
-    `data` is a data set's name, `(x, y)`, `(x, y, x_test, y_test)`, or a torch or Hugging Face data set; for streams
-    that are cut from several, names separated by commas or a list of names and data sets. Where none is given it is
-    'digits', but for streams that have data sets of their own.
+    `data` is a data set's name, the path of a table (.csv, .parquet), an .npz or a folder of images, `(x, y)`,
+    `(x, y, x_test, y_test)`, a pandas DataFrame, a torch or Hugging Face data set, or an `hf.Source`, which says more
+    of any of these; for streams that are cut from several, names separated by commas or a list of names and data sets.
+    Where none is given it is 'digits', but for streams that have data sets of their own.
 
     >>> stream("split", tasks=5).tasks[1].classes
     (2, 3)
@@ -106,16 +113,81 @@ def run(
     device: str = "auto",
     watch: Watch | None = None,
     threads: int = 1,
+    keep_model: str | Path | None = None,
 ) -> Record:
     """Run one method on one stream. The stream is taken as it is; the seed sets weights, batches and the learner.
 
-    One thread is the fastest for small networks; a large one gains from more `threads`.
+    One thread is the fastest for small networks; a large one gains from more `threads`. `keep_model`: the folder where
+    the learner stays when it is over, for `load_model`.
     """
     _refuse_threads(threads)
     what = as_method(method), as_stream(stream), as_net(net), as_protocol(protocol)
     cell = Cell(*what, seed, device, reseed=False, threads=threads)
     cell.refuse()
-    return cell.run(watch)
+    if keep_model is None:
+        return cell.run(watch)
+    folder = Path(keep_model)
+    model_folder.refuse(folder)
+    return cell.run(watch, leave=lambda session, record: model_folder.save(Model.of(cell, session, record), folder))
+
+
+def model(
+    method: str | Learner | type[Learner] = "er",
+    net: str | NetLike = "mlp",
+    protocol: ProtocolLike = "epochs",
+    scenario: Scenario = "class",
+    classes: int | Sequence[str] | None = None,
+    known: Sequence[str] = (),
+    scale: str = "unit",
+    augment: bool = False,
+    seed: int = 0,
+    device: str = "auto",
+    threads: int = 1,
+) -> Model:
+    """A model that has learned nothing yet; `model.learn(x, y)` teaches it a task, and then another.
+
+    `classes`: how many will come at most (100), or the names of all: so many outputs it has from the start, each for
+    the next class that is new. `known` names those of the first outputs, which a `warm` network knows from the start.
+    `scale` and `augment` are a stream's.
+
+    >>> from sklearn.datasets import load_digits
+    >>> x, y = load_digits(return_X_y=True)
+    >>> known = model("er", classes=10)
+    >>> for old in (0, 5):
+    ...     now = (y >= old) & (y < old + 5)
+    ...     record = known.learn(x[now] / 16, y[now])
+    >>> known.score(x / 16, y).accuracy > 0.8
+    True
+    """
+    _refuse_threads(threads)
+    stream = no_tasks(scenario, classes, known, scale, augment, seed)
+    what = as_method(method), stream, as_net(net), as_protocol(protocol)
+    return Model(Cell(*what, seed, device, reseed=False, threads=threads), known=len(known))
+
+
+def warm(module: nn.Module) -> Warm:
+    """A network that begins as a copy of a trained module, with outputs added for the classes that will come.
+
+    `model("lwf", net=warm(trained), known=["cat", "dog"])` knows what the module knows. No method protects it, though:
+    to all of them the first task that they learn is the first.
+    """
+    return Warm(module)
+
+
+def save(model: Model, folder: str | Path) -> None:
+    """Keep a model in a folder, as JSON and safetensors; one that is there is replaced, whole or not at all."""
+    model_folder.save(model, Path(folder))
+
+
+def load_model(
+    folder: str | Path,
+    method: Learner | None = None,
+    net: NetLike | None = None,
+    protocol: Protocol | None = None,
+    device: str | None = None,
+) -> Model:
+    """The model in a folder. What of it is code of your own must be given; no code is ever read from a disk."""
+    return model_folder.load(Path(folder), model_folder.Own(method, net, protocol), device)
 
 
 def compare(
@@ -338,7 +410,7 @@ def run_cells(
 def claimed(out: Path, cells: Sequence[Cell], sources: Sequence[Path] = ()) -> Mapping[str, Any]:
     """Make `out` the folder of these cells, with what is finished of them in `sources`; gives its experiment.json."""
     experiment = experiment_of(cells)
-    claim(out, experiment)
+    claim(out, experiment, lambda: {digest: what for cell in cells for digest, what in cell.code().items()})
     for source in sources:
         take_over((cell.name for cell in cells), source, out)
     return experiment
@@ -366,6 +438,7 @@ class Comparison:
     failures: tuple[Failure, ...] = ()
     names: tuple[str, ...] = ()  # of the records' cells, in their order
     experiment: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what was asked for: experiment.json
+    called: Mapping[str, str] = field(default_factory=dict, repr=False)  # cells' own names, of a paper's table
 
     @classmethod
     def of(
@@ -392,17 +465,28 @@ class Comparison:
         """The finished records of an output folder, of a store, or of one of its sweeps."""
         folder = Path(folder)
         cells = read_cells(folder)
-        return cls(tuple(cells.values()), tuple(read_failures(folder)), tuple(cells), read_experiment(folder))
+        return cls(
+            records=tuple(cells.values()),
+            failures=tuple(read_failures(folder)),
+            names=tuple(cells),
+            experiment=read_experiment(folder),
+            called=report.names_in(folder),
+        )
 
-    def asked(self, called: Mapping[str, str] | None = None) -> list[metrics.Asked]:
-        """The runs that were asked for, those that differ only in their seed together; `called`: cells' own names."""
+    @property
+    def titles(self) -> list[str]:
+        """What each record is called, where cells have names of their own."""
+        return [self.called.get(name, "") for name in self.names] if self.called else []
+
+    def asked(self) -> list[metrics.Asked]:
+        """The runs that were asked for, those that differ only in their seed together."""
         records: dict[str, list[Record]] = defaultdict(list)
         for name, record in zip(self.names, self.records, strict=False):
             records[name].append(record)
         failed = {failure.cell for failure in self.failures}
         return [
             metrics.Asked(
-                title=next((called[cell] for cell in cells.values() if called and cell in called), title),
+                title=next((self.called[cell] for cell in cells.values() if cell in self.called), title),
                 seeds=tuple(cells),
                 failed=tuple(seed for seed, cell in cells.items() if cell in failed),
                 records=tuple(record for cell in cells.values() for record in records[cell]),
@@ -412,7 +496,7 @@ class Comparison:
 
     def groups(self) -> list[metrics.Group]:
         """The records, those that differ only in their seed together."""
-        return metrics.group(self.records, asked=self.asked())
+        return metrics.group(self.records, self.titles, self.asked())
 
     def keep(self, folder: Path) -> None:
         """Write summary.json and report.html, once a run is finished."""
@@ -431,34 +515,50 @@ class Comparison:
             "gaps": [gap.entry() for gap in metrics.gaps(groups)],
             "failed": [{"cell": f.cell, "reason": f.reason} for f in self.failures],
         }
-        found = metrics.summarise(self.records, self.asked())
+        found = metrics.summarise(self.records, self.asked(), self.titles)
         for each in metrics.transfers(groups):
             found["methods"][each.label]["transfer"] = each.entry()
         return {**found, **{name: entries for name, entries in besides.items() if entries}}
 
-    def report(
-        self, path: str | Path, title: str | None = None, reproduction: report.Reproduction | None = None
-    ) -> Path:
+    def report(self, path: str | Path, title: str | None = None, reproduction: Reproduction | None = None) -> Path:
         """Write the HTML report: one self-contained file."""
-        runs = reproduction.runs if reproduction else {}
-        if not self.records and (runs or reproduction is None):
-            raise RunFailed("no run finished, so there is nothing to report")
-        return report.write(
-            self.records,
-            Path(path),
-            title or "Holdfast report",
-            names=[runs.get(name, "") for name in self.names] if runs else (),
-            failures={f"{runs.get(f.cell, '')} {f.cell}".strip(): f.reason for f in self.failures},
-            asked=self.asked(runs),
-            reproduction=reproduction,
-        )
+        return report.write(self.records, Path(path), title or "", **self._told(reproduction))
 
-    def latex(self) -> str:
-        return report.latex(self.records, self.asked())
+    def figures(
+        self,
+        folder: str | Path,
+        form: str = "pdf",
+        title: str | None = None,
+        reproduction: Reproduction | None = None,
+    ) -> Path:
+        """Write every figure of the report as a file for a paper (pdf, svg or png), with LaTeX tables."""
+        if faults := figures.faults(Path(folder), form):
+            raise BadInput(*faults)
+        page = report.html(self.records, title or "", **self._told(reproduction))
+        figures.write(page, self.latex(reproduction), Path(folder), form)
+        return Path(folder)
+
+    def _told(self, reproduction: Reproduction | None) -> dict[str, Any]:
+        """What a report is told besides the records."""
+        if not self.records and (self.called or reproduction is None):
+            raise RunFailed("no run finished, so there is nothing to report")
+        return {
+            "names": self.titles,
+            "failures": {f"{self.called.get(f.cell, '')} {f.cell}".strip(): f.reason for f in self.failures},
+            "asked": self.asked(),
+            "reproduction": reproduction,
+            "experiment": self.experiment,
+        }
+
+    def latex(self, reproduction: Reproduction | None = None) -> str:
+        """The summary as a booktabs table; before it, a paper's numbers beside ours."""
+        tables = [report.reproduced(reproduction)] if reproduction else []
+        tables += [report.latex(self.records, self.asked(), self.titles)] if self.records or not tables else []
+        return "\n".join(tables)
 
     def text(self) -> str:
         """The table alone; printing a comparison also says why runs failed."""
-        return report.text(self.records, self.asked())
+        return report.text(self.records, self.asked(), self.titles)
 
     def __str__(self) -> str:
         table = [self.text()] if self.records else []
@@ -470,7 +570,8 @@ def load(folder: str | Path, rows: Literal["runs", "scores"] = "runs") -> pandas
 
     `load(DIR).groupby("label")["acc"].mean()`; the columns are those of `holdfast export DIR --csv`.
     """
-    return metrics.frame(read_records(Path(folder)), rows)
+    found = Comparison.read(folder)
+    return metrics.frame(found.records, rows, found.titles)
 
 
 @dataclass(frozen=True, eq=False)
@@ -558,7 +659,8 @@ def as_protocol(given: ProtocolLike) -> Protocol:
 
 
 def experiment_of(cells: Sequence[Cell]) -> Mapping[str, Any]:
-    """The content of experiment.json: every resolved setting, versions, data fingerprints, the cells in order."""
+    """The content of experiment.json: every resolved setting, versions, data fingerprints, the cells in order, and the
+    command, day and machine."""
     unique = {json.dumps(each, sort_keys=True): each for each in (cell.settings() for cell in cells)}
     return {
         "schema": 1,
@@ -566,4 +668,10 @@ def experiment_of(cells: Sequence[Cell]) -> Mapping[str, Any]:
         "seeds": sorted({cell.seed for cell in cells}),
         "cells": [cell.name for cell in cells],
         "versions": versions(),
+        "made": {
+            "command": process.command(),
+            "version": process.VERSION,
+            "date": date.today().isoformat(),
+            "machine": process.machine(),
+        },
     }

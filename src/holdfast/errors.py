@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
@@ -47,3 +48,14 @@ def unknown(word: str, given: str, valid: Iterable[str], where: str = "") -> str
     if near:
         return f"unknown {word} {given!r}{where}; did you mean {near[0]!r}?"
     return f"unknown {word} {given!r}{where}; choose from {', '.join(names)}"
+
+
+@contextmanager
+def guarded(what: str, cannot: str = "be made") -> Iterator[None]:
+    """Whatever a user's code raises becomes one line."""
+    try:
+        yield
+    except BadInput:
+        raise
+    except (Exception, SystemExit) as error:  # user's code may raise anything
+        raise BadInput(f"{what} cannot {cannot}: {type(error).__name__}: {error}") from error

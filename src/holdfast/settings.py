@@ -71,7 +71,9 @@ def expected(kind: Any) -> str:
         return " or ".join("none" if a is type(None) else expected(a) for a in args)
     if origin is tuple:
         return f"{expected(args[0])}, or several separated by commas"
-    return {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}.get(kind, str(kind))
+    return {int: "a whole number", float: "a number", bool: "true or false", str: "a word", dict: "a table"}.get(
+        kind, str(kind)
+    )
 
 
 def fit(kind: Any, value: Any) -> Any:
@@ -118,7 +120,7 @@ def fit(kind: Any, value: Any) -> Any:
             return kind(number)
         except (ValueError, TypeError, OverflowError) as error:
             raise _Unfit from error
-    if kind is str and isinstance(value, str):
+    if kind in (str, dict) and isinstance(value, kind):
         return value
     raise _Unfit
 

@@ -29,6 +29,10 @@ class DataSet:
     y_test: Tensor
     classes: tuple[str, ...]
     fingerprint: str  # sha256 over what was read
+    read: Mapping[str, str] = field(default_factory=dict)  # how, as settings of a stream: label, test, features, ...
+    told: tuple[str, ...] = ()  # what was done with it, a line each
+    encoding: Any = None  # of a table: how its columns became numbers
+    fit: Callable[[Tensor], DataSet] | None = None  # of a table: the same, encoded as these training rows have it
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -67,6 +71,9 @@ class Scale:
     def rows(self, index: Tensor | slice) -> Scale:
         """What these rows have."""
         return self if self.divisor.dim() == 1 else Scale(self.divisor[index], self.offset[index])
+
+    def same(self, other: Scale) -> bool:
+        return torch.equal(self.divisor, other.divisor) and torch.equal(self.offset, other.offset)
 
     def to(self, device: torch.device) -> Scale:
         return Scale(self.divisor.to(device), self.offset.to(device))
@@ -179,6 +186,20 @@ class Mixture(Part):
         return gathered(self.parts, rows)
 
 
+class Gone(Part):
+    """Rows of a task that is over, which were not kept: their number and labels, and no pixels."""
+
+    @staticmethod
+    def like(part: Part, y: Tensor) -> Gone:
+        """What is left of a part: how its rows looked, and these labels."""
+        blank = torch.zeros(1, *part.shape, dtype=part.dtype)
+        scale = None if part.scale is None else part.scale.to(y.device)
+        return Gone(blank, torch.zeros_like(y), y, augment=part.augment, scale=scale)
+
+    def _cut(self, rows: Tensor) -> Tensor:
+        raise RuntimeError("the rows of this task were not kept")
+
+
 def joined(parts: Sequence[Part]) -> Part:
     """The rows of several parts as one, in their order; nothing is copied until a batch is cut."""
     first, y, scale = parts[0], torch.cat([part.y for part in parts]), shared_scale(parts)
@@ -243,6 +264,7 @@ class Task:
     test: Part
     about: str = ""  # what it is made of, where its name does not say it all
     note: str = ""  # where it is not what was asked for
+    names: tuple[str, ...] = ()  # what its classes are called
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,10 +328,17 @@ class Stream:
     chosen_by: Mapping[str, str] = field(default_factory=dict, repr=False)  # who chose each setting
     spec: Any = field(default=None, repr=False)  # the recipe it was cut by
     mixtures: tuple[Segment, ...] = field(default=(), repr=False)  # where what is shown is not task after task
+    sources: tuple[DataSet, ...] = field(default=(), repr=False)  # what it was cut from
+    reserved: Mapping[str, int] = field(default_factory=dict, repr=False)  # outputs by the names of all known classes
 
     @property
     def name(self) -> str:
         return self.info.name
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What was done with the data that it was cut from."""
+        return tuple(line for data in self.sources for line in data.told)
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -462,7 +491,7 @@ class Record:
     resources: Mapping[str, Any]
     card: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, float | None] = field(default_factory=dict)
-    mixed: bool = False  # all tasks were shown at once (the i.i.d. upper bound)
+    mixed: bool = False  # all tasks were shown at once
     boundaries: Mapping[str, Any] = field(default_factory=dict)  # where they were detected: found, true, hits, ...
     study: Mapping[str, Any] = field(default_factory=dict)  # what a protocol that selects tried: trials, curves, blends
     predictions: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (scorings of it, n_test)

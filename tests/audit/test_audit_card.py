@@ -3,9 +3,12 @@
 import json
 import math
 
+import numpy as np
 import pytest
+from scipy.stats import chi2_contingency
 
 from holdfast.audit import Shown, card
+from holdfast.audit.card import chance_of
 from holdfast.types import StreamInfo
 
 
@@ -161,3 +164,8 @@ def test_seconds_are_shown_without_a_verdict():
 def test_choices_on_test_data_are_named():
     line = lines(settings=chosen("test:stream"))["causal_selection"]
     assert (line["value"], line["note"]) == (1, "lr from test:stream")
+
+
+@pytest.mark.parametrize("table", [[[5, 7], [9, 2]], [[3, 3], [4, 4]], [[5, 70], [9, 20], [1, 90]]])
+def test_how_probable_a_difference_of_shares_is(table):
+    assert chance_of(np.array(table)) == pytest.approx(chi2_contingency(table).pvalue)

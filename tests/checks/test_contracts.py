@@ -166,3 +166,39 @@ def test_a_stream_that_augments_what_it_must_not_is_caught():
     ]:
         with pytest.raises(AssertionError, match=complaint):
             check_stream(with_second(train=dataclasses.replace(second.train, augment=wrong)))
+
+
+def test_rows_of_other_tasks_without_their_task_are_caught():
+    @dataclass
+    class Mixing(Learner):
+        def start(self, net, optimiser, info, rng):
+            super().start(net, optimiser, info, rng)
+            self.old = None
+
+        def observe(self, batch):
+            if self.old is not None:
+                x, y = self.old
+                batch = hf.Batch(torch.cat([batch.x, x]), torch.cat([batch.y, y]), batch.task)
+            return self.descend(self.cross_entropy(batch))
+
+        def finish(self, train):
+            self.old = (train.x[:5], train.y[:5])
+
+    with pytest.raises(AssertionError, match=r"batch\.task is a tensor with the task of each"):
+        check_learner(Mixing)
+
+
+def test_a_transform_that_looks_at_other_rows_is_caught():
+    @dataclass(frozen=True)
+    class Noisy(hf.StreamSpec):
+        def plan(self, data, seed):
+            def noisy(pixels):
+                noise = torch.rand(pixels.shape, generator=torch.Generator().manual_seed(seed))
+                return (pixels * noise).to(pixels.dtype)
+
+            return "domain", 10, [hf.Plan("noise", tuple(range(10)), tuple(range(10)), noisy)] * self.tasks
+
+    with pytest.raises(AssertionError, match="its transform must depend on the row alone"):
+        check_stream(hf.stream(Noisy))
+    with pytest.raises(hf.BadInput, match="the scenario 'domain', not 'class' as asked for"):
+        hf.stream(Noisy, scenario="class")

@@ -266,9 +266,15 @@ def test_own_protocol_and_own_stream_run(holdfast, here):
     assert record["card"]["single_pass"]["value"] == 2
     again = holdfast(f"{command} --lr 0.05 --set protocol.more=3 --set stream.swapped=yes --seeds 0,1 --out out")
     assert again.err.count("finished before") == 4
-    Path("mine.py").write_text(OWN + "# another thought\n")
+    Path("mine.py").write_text(OWN.replace("class Mine(", "# another thought\n\n\nclass Mine("))
+    said = holdfast(f"{command} --lr 0.05 --set protocol.more=3 --set stream.swapped=yes --seeds 0,1 --out out")
+    assert said.err.count("finished before") == 4
+    Path("mine.py").write_text(OWN + "MORE = 1\n")
     changed = holdfast(f"{command} --lr 0.05 --set protocol.more=3 --set stream.swapped=yes --seeds 0,1 --out out")
-    assert changed.code == 2 and "source" in changed.complaints[0]
+    assert changed.code == 2 and changed.complaints == [
+        "out holds another experiment: the code of Mine in mine.py changed since; "
+        "choose another --out, or --fresh to start over"
+    ]
 
 
 def test_after_an_interrupt_the_same_command_goes_on(holdfast, monkeypatch):

@@ -37,13 +37,17 @@ def test_every_item_is_listed_once_and_every_recipe_is_an_item():
     assert sorted(made) == sorted(id for id, recipe in listed.items() if recipe)
 
 
-def test_only_what_has_no_recipe_is_listed_as_not_built(capsys):
+def test_what_can_be_run_here_is_listed_first_and_of_the_rest_what_it_lacks(capsys, monkeypatch):
+    monkeypatch.setattr("holdfast.commands.reproduce.at_hand", lambda name: name == "mnist")
     assert main(["reproduce"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    listed = {line.split()[0]: line for line in lines if "/" in line.split(" ")[0]}
+    first, rest = capsys.readouterr().out.split("Lack data")
+    assert first.startswith("Can be run here")
     for item in papers.contents():
-        assert ("not built yet" in listed[item.id]) == (item.recipe is None), item.id
-        assert item.recipe is None or all(name in listed[item.id] for name in item.recipe.needs["laptop"])
+        there = f"{item.id} " in first
+        (line,) = (line for line in (first if there else rest).splitlines() if line.startswith(f"{item.id} "))
+        assert ("not built yet" in line) == (item.recipe is None), item.id
+        lacking = set(item.recipe.needs["laptop"] if item.recipe else ()) - {"mnist"}
+        assert there == (not lacking) and all(name in line or there for name in sorted(lacking)[:1])
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.id)
@@ -202,6 +206,8 @@ def test_reproduce_prints_the_contract_and_writes_the_report(tmp_path, capsys):
     assert all(cell["emulated"] for cell in result["cells"] if cell["column"] in ("EWC", "GEM"))
     page = (out / "report.html").read_text()
     assert "<h2>Published and measured</h2>" in page and "rotations, GEM (authors’ way)" in page
+    assert main(["audit", str(out)]) == 0
+    assert "rotations, GEM (authors’ way) (" in capsys.readouterr().out  # as in the report
     (out / "report.html").unlink()
     assert main(["report", str(out)]) == 0
     assert (out / "report.html").read_text() == page

@@ -226,6 +226,33 @@ def test_the_hash_covers_the_users_source(tmp_path):
     assert "source" not in cell().settings()["protocol"] and "source" not in cell().settings()["stream"]
 
 
+def test_what_decides_no_result_leaves_the_hash_as_it_is(tmp_path):
+    file = tmp_path / "mine.py"
+
+    def hash_of(text):
+        file.write_text(text)
+        return cell(hf.protocol(own.find(protocols, f"{file}:Said")[1])).hash
+
+    head = "import holdfast as hf\nfrom dataclasses import dataclass\n@dataclass(frozen=True)\n"
+    plain = head + "class Said(hf.Passing):\n    passes = 2\n"
+    told = head + 'class Said(hf.Passing):\n\n    """Two."""\n\n    passes = (2)  # so many\n'
+    assert hash_of(plain) == hash_of('"""Mine."""\n' + told)
+    assert hash_of(plain) != hash_of(plain.replace("2", "3"))
+    assert hash_of(plain) != hash_of(plain + '    text = """\n    """\n')
+
+
+def test_a_refusal_names_the_class_and_every_file_it_is_made_of(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "beside_mine.py").write_text("def much():\n    return 1\n")
+    (tmp_path / "mine.py").write_text("from beside_mine import much\n" + OWN)
+    mine = cell(hf.protocol(own.find(protocols, f"{tmp_path / 'mine.py'}:Mine")[1]))
+    settings = mine.settings()
+    assert mine.code() == {
+        settings["code"]: "Holdfast",
+        settings["protocol"]["source"]: "Mine in mine.py or beside_mine.py",
+    }
+
+
 def test_a_fixed_or_held_out_stream_keeps_its_source():
     cut = hf.stream(Halves, val=0.2)
     source = cell(stream=cut).settings()["stream"]["source"]

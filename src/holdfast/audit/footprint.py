@@ -9,7 +9,6 @@ import gc
 import io
 import logging
 import random
-import sys
 import types
 import zlib
 from collections import OrderedDict, deque
@@ -20,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from holdfast.identity import is_theirs
 from holdfast.seeds import state_of, states
 
 
@@ -233,16 +233,6 @@ def _globals(code: types.CodeType) -> frozenset[str]:
     mine = {i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     inner = (_globals(const) for const in code.co_consts if isinstance(const, types.CodeType))
     return frozenset(mine.union(*inner))
-
-
-@functools.cache
-def is_theirs(module: str | None) -> bool:
-    """Whether a module is a user's: neither Python's own, nor installed, nor ours."""
-    top = (module or "").partition(".")[0]
-    if (top in sys.stdlib_module_names and top != "__main__") or top == "holdfast":
-        return False
-    file = getattr(sys.modules.get(top), "__file__", None) or getattr(sys.modules.get(module or ""), "__file__", None)
-    return file is None or ("site-packages" not in file and "dist-packages" not in file)
 
 
 def _listed(parts: Iterable[Any]) -> Listed | None:

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from holdfast.audit.footprint import reachable
-from holdfast.types import Part, as_float
+from holdfast.types import Gone, Part, as_float
 
 _CHUNK = 4096
 _LOOKED_AT = 2**16  # entries of a table, to tell whether it can be of bytes
@@ -35,22 +35,37 @@ class Retention:
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape, self.width = shape, math.prod(shape)
         self._past: list[Part] = []
+        self._bytes = True  # all past rows were bytes, seen from 0 to 1
         self._hashed = 0  # how many parts are in the indices
+        self._found = torch.zeros(0, dtype=torch.int64)  # which past rows the last scan found
         self._rows = _Index()  # past rows, in all their forms
         self._middles: defaultdict[int, _Index] = defaultdict(_Index)  # of augmented images, by the margin around them
 
     def remember(self, *parts: Part) -> None:
         """A task is over: its rows are past rows from now on. They are hashed when first needed."""
-        self._past += [part for part in parts if len(part)]
+        new = [part for part in parts if len(part) and not isinstance(part, Gone)]
+        self._past += new
+        self._bytes = self._bytes and all(part.dtype == torch.uint8 and part.scale is None for part in new)
+
+    def state(self) -> dict[str, Any]:
+        """The hashes of those past rows that the last scan found: what is not kept now cannot be found later."""
+        indices = {-1: self._rows, **self._middles}
+        return {"bytes": self._bytes, "indices": {margin: index.of(self._found) for margin, index in indices.items()}}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self._bytes = state["bytes"]
+        for margin, (hashes, whose) in state["indices"].items():
+            (self._rows if margin == -1 else self._middles[margin]).add(whose, hashes)
+        self._found = self._rows.whose()
 
     def scan(self, thing: Any) -> tuple[int, int]:
         """(rows, bytes): how many different past rows are kept in anything reachable from `thing`, and their size."""
         found: list[Tensor] = []
         size = 0
-        for table, again in _tables(thing, self.width) if self._past else ():
+        for table, again in _tables(thing, self.width) if self._past or len(self._found) else ():
             if table.dtype.itemsize == 1 and table.is_floating_point():
                 table = table.float()
-            if all(part.dtype == torch.uint8 and part.scale is None for part in self._past):
+            if self._bytes:
                 table = _of_bytes(table[table.amin(1) >= 0])  # weights and gradients are not hashed
             table = table[_telling(table)]
             if not len(table):
@@ -65,7 +80,8 @@ class Retention:
                 kept = kept[~torch.isin(kept, torch.cat(found))] if found else kept
             found.append(kept)
             size += len(kept) * self.width * table.element_size()
-        return (len(torch.cat(found).unique()) if found else 0), size
+        self._found = torch.cat(found).unique() if found else self._found[:0]
+        return len(self._found), size
 
     def _find_middles(self, table: Tensor, margin: int, middles: _Index) -> Tensor:
         """(n,) whose middle each row of a table has, wherever it lies in it."""
@@ -112,12 +128,26 @@ class _Index:
         """Several hashes of each row; a row is known by the hash of what is stored."""
         self._new += [(each, whose) for each in hashes]
 
-    def find(self, hashes: Tensor) -> Tensor:
-        """(n,) whose each of these is, or `_NOBODY`."""
+    def of(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """The hashes of these rows, and whose each is."""
+        self._sort()
+        mine = torch.isin(self._whose, rows)
+        return self._hashes[mine], self._whose[mine]
+
+    def whose(self) -> Tensor:
+        """All rows that it has."""
+        self._sort()
+        return self._whose.unique()
+
+    def _sort(self) -> None:
         if self._new:
             new, whose = (torch.cat(column) for column in zip((self._hashes, self._whose), *self._new, strict=True))
             self._hashes, order = new.sort()
             self._whose, self._new = whose[order], []
+
+    def find(self, hashes: Tensor) -> Tensor:
+        """(n,) whose each of these is, or `_NOBODY`."""
+        self._sort()
         if not len(self._hashes):
             return torch.full_like(hashes, _NOBODY)
         place = torch.searchsorted(self._hashes, hashes).clamp_(max=len(self._hashes) - 1)

@@ -74,6 +74,20 @@ def check_hidden_task_is_not_needed(learner: Learner) -> None:
         _require(seen != [] and set(seen) == {None}, f"predict was given the task in the {scenario} scenario")
 
 
+def check_given_tasks_are_kept_with_rows(learner: Learner) -> None:
+    """Where outputs are masked to a row's task, a batch that rows of other tasks were put into says whose each is."""
+    stream = _stream("task")
+    try:
+        protocols.make("epochs", {}).run(copy.deepcopy(learner), stream, _net(stream), seed=0)
+    except BadInput:
+        return
+    except RunFailed as error:
+        raise AssertionError(
+            f"in the task scenario {error}; a row whose class is not of its task has an infinite loss: where rows of "
+            "several tasks are in a batch, batch.task is a tensor with the task of each"
+        ) from error
+
+
 def check_hidden_boundaries_are_not_needed(learner: Learner) -> None:
     """Where the stream hides where tasks end, a learner does without, or says `needs_boundaries` and is refused."""
     if learner.needs_task:  # refused already: the task scenario tells
@@ -150,6 +164,7 @@ CHECKS: tuple[Callable[[Learner], None], ...] = (
     check_same_seed_same_result,
     check_predict_changes_nothing,
     check_hidden_task_is_not_needed,
+    check_given_tasks_are_kept_with_rows,
     check_hidden_boundaries_are_not_needed,
     check_lease_ends_with_the_task,
     check_loss_falls,

@@ -35,6 +35,10 @@ def check_stream(stream: Stream) -> None:
             shape = tuple(x.shape[1:])
             _require(shape == info.shape, f"{name}: examples have shape {shape}, not {info.shape}")
             _require(x.dtype == torch.float32, f"{name}: examples are {x.dtype}, not float32")
+            _require(
+                torch.equal(part.cut(slice(1, 3)), part.cut(slice(0, 3))[1:]),
+                f"{name}: a row looks otherwise beside other rows; its transform must depend on the row alone",
+            )
         _check_augmented(name, task)
     _check_segments(stream, again)
     for kept, trained in product(stream.tasks, stream.tasks):

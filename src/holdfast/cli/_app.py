@@ -10,12 +10,27 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli import audit, data, demo, diagnose, export, metrics, report, reproduce, run, sweep, watch
+from holdfast.cli import (
+    advise,
+    audit,
+    data,
+    demo,
+    diagnose,
+    doctor,
+    export,
+    metrics,
+    model,
+    report,
+    reproduce,
+    run,
+    sweep,
+    watch,
+)
 from holdfast.cli import list as listing
 from holdfast.cli._usage import Command, Group
 from holdfast.commands.terminal import BAD_INPUT, FAILED, INTERRUPTED, Stopped, complain
 from holdfast.errors import BadInput, RunFailed
-from holdfast.process import keep_memory, take_one_thread
+from holdfast.process import called, keep_memory, take_one_thread
 
 
 def _version(wanted: bool) -> None:
@@ -34,15 +49,19 @@ def _start(
     """A workbench for continual learning: learn new things; hold fast to the old ones."""
 
 
-def _group() -> typer.Typer:
+def _group(completion: bool = False) -> typer.Typer:
     """Help and errors are plain text: no boxes, no tracebacks with local variables."""
     return typer.Typer(
-        cls=Group, no_args_is_help=False, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+        cls=Group,
+        no_args_is_help=False,
+        add_completion=completion,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
     )
 
 
 def _app() -> typer.Typer:
-    app, files = _group(), _group()
+    app, files = _group(completion=True), _group()
     app.callback(invoke_without_command=True)(_start)
     app.command("demo", cls=Command)(demo.demo)
     app.command("run", cls=Command, help=run.RUN, context_settings=run.LENIENT)(run.run)
@@ -50,7 +69,12 @@ def _app() -> typer.Typer:
     app.command("sweep", cls=Command)(sweep.sweep)
     app.command("watch", cls=Command)(watch.watch)
     app.command("diagnose", cls=Command)(diagnose.diagnose)
+    app.command("advise", cls=Command)(advise.advise)
+    app.command("learn", cls=Command)(model.learn)
+    app.command("predict", cls=Command)(model.predict)
+    app.command("score", cls=Command)(model.score)
     app.command("reproduce", cls=Command)(reproduce.reproduce)
+    app.command("doctor", cls=Command)(doctor.doctor)
     app.command("list", cls=Command)(listing.list_)
     app.command("report", cls=Command)(report.report)
     app.command("export", cls=Command)(export.export)
@@ -72,6 +96,7 @@ def main(args: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a character shows another one
+    called(sys.argv[1:] if args is None else args)
     try:
         code = typer.main.get_command(_app()).main(args, prog_name="holdfast", standalone_mode=False)
         sys.stdout.flush()

@@ -21,6 +21,8 @@ class Group(TyperGroup):
             raise BadInput(told(error, ctx)) from error
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in self.commands and ctx.resilient_parsing:  # a shell asks how it might go on
+            return None
         if cmd_name not in self.commands:
             raise BadInput(unknown("command", cmd_name, [*self.commands, "--help"]))
         return self.commands[cmd_name]

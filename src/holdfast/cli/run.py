@@ -27,7 +27,29 @@ def run(
     stream: Annotated[str, Option(metavar="NAME", help="How tasks are made, or your own: file.py:Class.")] = "split",
     data: Annotated[
         str | None,
-        Option(metavar="NAME,...", help="The data set, or data sets, they are cut from.  [default: digits]"),
+        Option(
+            metavar="NAME,...",
+            help="The data set, or data sets, they are cut from: names, or paths of .csv, .parquet, .npz or folders of "
+            "images.  [default: digits]",
+        ),
+    ] = None,
+    label: Annotated[
+        str | None,
+        Option(metavar="COLUMN", help="Where a table has its labels.  [default: label, target, y, class or the last]"),
+    ] = None,
+    test: Annotated[
+        str | None, Option(metavar="PATH", help="Test rows of the same kind.  [default: a fifth of each class]")
+    ] = None,
+    columns: Annotated[
+        str | None,
+        Option(
+            metavar="COLUMN=KIND,...",
+            help="What columns of a table are, where it is to be said: number, category, skip.",
+        ),
+    ] = None,
+    features: Annotated[
+        str | None,
+        Option(metavar="FILE.py:NAME", help="A frozen network of yours, from raw rows to vectors; computed once."),
     ] = None,
     tasks: Annotated[str | None, Option(metavar="N", help="Number of tasks.  [default: 5]")] = None,
     examples: Annotated[str | None, Option(metavar="N", help="Training rows per task.  [default: all]")] = None,
@@ -68,6 +90,9 @@ def run(
     checkpoint_every: Annotated[
         str | None, Option(metavar="N", help="Also save a run every N steps, not only after each task.")
     ] = None,
+    keep_model: Annotated[
+        bool, Option("--keep-model", help="Leave each run's model in its folder, to predict and to learn more.")
+    ] = False,
     out: Annotated[str | None, Option(metavar="DIR", help="Where results are kept.  [default: below runs/]")] = None,
     fresh: Annotated[bool, Option("--fresh", help="Throw away what DIR holds and start over.")] = False,
     json: Annotated[bool, Option("--json", help="Print summary.json, and nothing else.")] = False,
@@ -85,6 +110,10 @@ def run(
         methods=tuple(methods),
         stream=stream,
         data=data,
+        label=label,
+        test=test,
+        columns=columns,
+        features=features,
         tasks=tasks,
         examples=examples,
         scenario=scenario,
@@ -101,6 +130,7 @@ def run(
         jobs=jobs,
         threads=threads,
         checkpoint_every=checkpoint_every,
+        keep_model=keep_model,
     )
     return run_asked(asked, Output(out, fresh, json, quiet), faults)
 

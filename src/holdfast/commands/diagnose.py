@@ -10,7 +10,7 @@ from holdfast.api import Comparison, diagnosing, experiment_of
 from holdfast.commands import folder
 from holdfast.commands.experiment import Asked, Execution, cells_of
 from holdfast.commands.progress import shown
-from holdfast.commands.run import Output, alone, performed
+from holdfast.commands.run import Output, alone, performed, tell_data
 from holdfast.commands.terminal import FAILED, Stopped, complain, print_json, tell
 from holdfast.errors import BadInput
 from holdfast.metrics import Diagnosis
@@ -40,6 +40,7 @@ def diagnose_asked(asked: Asked, repeats: str, output: Output) -> int:
         found.append("--fresh clears a folder; say which: --out DIR")
     if found:
         raise BadInput(*dict.fromkeys(found))
+    tell_data(cells, output.quiet)
     comparison = _performed(cells, ways, output)
     diagnosis = Diagnosis.of(comparison.records) if comparison.records else None
     if diagnosis is not None:

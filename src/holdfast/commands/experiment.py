@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from holdfast.errors import BadInput, unknown
+from holdfast.data import Source
+from holdfast.errors import BadInput, guarded, unknown
 from holdfast.methods import Learner, methods
 from holdfast.nets import nets
 from holdfast.protocols import Passing, Protocol, name_of, protocols
@@ -31,7 +32,11 @@ class Asked:
 
     methods: tuple[str, ...]
     stream: str = "split"
-    data: str | None = None
+    data: str | None = None  # names or paths; the next say how it is read
+    label: str | None = None
+    test: str | None = None
+    columns: str | None = None
+    features: str | None = None
     tasks: str | None = None
     examples: str | None = None
     scenario: str | None = None  # may be several, separated by commas
@@ -49,6 +54,7 @@ class Asked:
     jobs: str | None = None
     threads: str | None = None
     checkpoint_every: str | None = None
+    keep_model: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,7 @@ class Execution:
     threads: Threads = 1  # of each process
     jobs: Count | None = None
     checkpoint_every: Count | None = None  # steps, besides every task
+    keep_model: bool = False  # of each run, in its folder
 
 
 def cells_of(asked: Asked, faults: list[str]) -> tuple[list[Cell], Execution]:
@@ -80,6 +87,15 @@ def cells_of(asked: Asked, faults: list[str]) -> tuple[list[Cell], Execution]:
         for learner in learners
         for seed in execution.seeds
     ], execution
+
+
+def parts_of(asked: Asked, faults: list[str]) -> tuple[Learner | None, NetLike | None, Protocol | None]:
+    """Method, network and protocol of a command that cuts no stream; adds to the faults."""
+    given = _settings(asked, faults)
+    faults += [f"--set stream.{name}: nothing is cut from a stream here; leave it out" for name in given["stream"]]
+    learners = _methods(asked, given, faults)
+    net, protocol = _net(asked.net, given["net"], faults), _protocol(asked.protocol, given["protocol"], faults)
+    return (learners[0] if learners else None), net, protocol
 
 
 @contextmanager
@@ -206,19 +222,33 @@ def _streams(asked: Asked, given: Given, seed: int, faults: list[str]) -> list[S
         _made(streams, StreamSpec, asked.stream, {**values, **scenario}, faults, SEED)
         for scenario in ([{"scenario": word} for word in scenarios] or [{}])
     ]
-    if asked.data is not None and not any(specs):  # whatever the stream, its data set may be at fault
+    data, before = None, len(faults)
+    with collected(faults):
+        data = _data(asked)
+    if data is not None and not any(specs):  # whatever the stream, its data set may be at fault
         with collected(faults):
-            as_datasets(asked.data, seed)
+            as_datasets(data, seed)
+    if len(faults) > before and data is None:
+        return []
     for spec in specs:
         if spec is not None:
             name = name_of(spec)
-            with collected(faults), own.guarded(f"stream {name!r}"):
-                cut = spec.cut(name, asked.data, seed)
+            with collected(faults), guarded(f"stream {name!r}"):
+                cut = spec.cut(name, data, seed)
                 cut = cut.fixed(fit(Whole, values["seed"])) if "seed" in values else cut
                 found.append(cut if asked.first is None else cut.first(asked.first))
                 if asked.alone:
                     found.append(last_alone(cut))
     return found
+
+
+def _data(asked: Asked) -> Source | str | None:
+    """What the streams are cut from; none given: their usual data set."""
+    given = {"label": asked.label, "test": asked.test, "columns": asked.columns, "features": asked.features}
+    said = {name: value for name, value in given.items() if value is not None}
+    if asked.data is None and said:
+        raise BadInput(*(f"--{name} says how data are read; say which with --data" for name in said))
+    return None if asked.data is None else own.source({"name": asked.data, **said})
 
 
 def _protocol(name: str, values: dict[str, str], faults: list[str]) -> Protocol | None:
@@ -280,7 +310,7 @@ def _check(
     for stream in cut:
         for learner in learners or [methods.make("finetune", {})]:
             cell = Cell(learner, stream, nets.make("mlp", {}) if net is None else net, usual, 0, "cpu")
-            with collected(faults), own.guarded("the network"):
+            with collected(faults), guarded("the network"):
                 cell.check()
 
 

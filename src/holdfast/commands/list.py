@@ -76,24 +76,23 @@ def _data(name: str | None) -> list[dict[str, Any]]:
     found = []
     for row in data.status() if name is None else [data.status_of(name)]:
         entry = data.ON_DISK.get(row.name)
+        there = "not here" if not row.present else "cannot be read" if row.train is None else f"here: {_rows(row)}"
         if row.embedded:
-            summary, about = "embedded", "embedded: nothing to download"
+            summary, about = f"{there}, embedded", f"{there}, embedded: nothing to download"
         elif entry is None:
-            summary = about = f"a folder of yours; {_present(row)} ({row.note})"
+            summary = about = f"{there}; a folder of yours ({row.note})"
         else:
-            rows = f"{entry.rows[0]} train and {entry.rows[1]} test rows" if entry.rows else "images"
+            published = f"{entry.rows[0]} and {entry.rows[1]} published" if entry.rows else "images"
             shape = "×".join(map(str, entry.shape))
-            summary = f"{rows} of {shape}, {entry.labels} classes; {_present(row)}"
+            summary = f"{there}; {published}, {shape}, {entry.labels} classes"
             about = f"{summary}\n{entry.source}\nlicence: {entry.licence}"
             about += f"\nby hand: {entry.by_hand}" if entry.by_hand else ""
         found.append({"name": row.name, "summary": summary, "about": about, "settings": []})
     return found
 
 
-def _present(row: StatusRow) -> str:
-    if row.train is None:
-        return "cannot be read" if row.present else "not here"
-    return f"here: {row.train} and {row.test} rows"
+def _rows(row: StatusRow) -> str:
+    return f"{row.train} train and {row.test} test rows"
 
 
 def _print_in_full(entries: list[dict[str, Any]]) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import product
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,15 @@ from holdfast.commands import folder, results
 from holdfast.commands.progress import shown
 from holdfast.commands.run import Output, alone
 from holdfast.commands.terminal import FAILED, complain, print_json, tell
+from holdfast.data import at_hand
 from holdfast.errors import BadInput, RunFailed
-from holdfast.report.reproduction import ARCHIVE, COLUMNS, Reproduction, rows
+from holdfast.report.reproduction import ARCHIVE, COLUMNS, FILE, Reproduction, rows
 from holdfast.settings import Count, make
 from holdfast.sweeps import Cell, Choice, check_all, choose, execute, trial_cells, write_text
 from holdfast.sweeps.board import posted
 from holdfast.sweeps.store import TRIALS, dumps
 from holdfast.types import Record
 
-FILE = "reproduction.json"
 Key = tuple[str, str, bool]  # row, column, emulated
 
 
@@ -41,24 +40,32 @@ class Size:
 
 
 def list_all(as_json: bool) -> int:
-    """Every table and figure, what it needs and how long it takes."""
+    """Every table and figure, what it needs and how long it takes: first what the data that are here suffice for."""
     items = papers.contents()
     if as_json:
         print_json([_row(item) for item in items])
         return 0
-    console = _console()
-    for paper in dict.fromkeys(item.paper for item in items):
+    console, listed = _console(), [(item, _row(item)) for item in items]
+    able, unable = ([pair for pair in listed if bool(pair[1]["lacking"]) == lacks] for lacks in (False, True))
+    _print_list(console, "Can be run here", able, "data")
+    _print_list(console, "Lack data (`holdfast data fetch NAME`); --scale smoke runs without", unable, "lacking")
+    return 0
+
+
+def _print_list(
+    console: Console, title: str, listed: Sequence[tuple[papers.Item, Mapping[str, Any]]], told: str
+) -> None:
+    if listed:
+        console.print(Text(title, style="bold"))
+    for paper, items in groupby(listed, lambda pair: pair[0].paper):
         table = Table(title=paper, title_justify="left", box=None, pad_edge=False)
-        for column in ("id", "what it shows", "data", "minutes (laptop)"):
+        for column in ("id", "what it shows", told, "minutes (laptop)"):
             table.add_column(column, no_wrap=column == "id")
-        for item in (item for item in items if item.paper == paper):
-            row = _row(item)
+        for item, row in items:
             minutes = "–" if row["minutes"] is None else f"{row['minutes']:g}"
-            data = ", ".join(row["data"]) if item.recipe else "not built yet"
-            table.add_row(item.id, item.title, data, minutes)
+            table.add_row(item.id, item.title, ", ".join(row[told]) if item.recipe else "not built yet", minutes)
         console.print(table)
         console.print()
-    return 0
 
 
 def reproduce_one(
@@ -119,7 +126,8 @@ def reproduce_one(
         )
         write_text(home / FILE, dumps(asdict(reproduction)))
         if comparison.records or not cells:
-            comparison.report(home / "report.html", f"{recipe.id}: {recipe.title}", reproduction)
+            named = replace(comparison, called=reproduction.runs)
+            named.report(home / "report.html", f"{recipe.id}: {recipe.title}", reproduction)
     if keep is not None:
         kept_in = results.keep(Path(keep), reproduction, len(numbers), words)
         if not (output.json or output.quiet):
@@ -143,18 +151,6 @@ def _ran(cells: Sequence[Cell], jobs: int | None, home: Path, quiet: bool, sourc
     comparison = Comparison.of(cells, results, experiment)
     comparison.keep(home)
     return comparison
-
-
-def kept(home: Path) -> Reproduction | None:
-    """What an output folder has reproduced; None where it belongs to another command."""
-    path = home / FILE
-    if not path.is_file():
-        return None
-    try:
-        values = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{path} cannot be read: {error}") from error
-    return Reproduction.read(values if isinstance(values, dict) else {})
 
 
 def _only(recipe: papers.Recipe, scale: papers.Scale, entries: list[papers.Entry], words: str) -> list[papers.Entry]:
@@ -219,11 +215,13 @@ def _by_key(entries: list[papers.Entry], seeds: range, comparison: Comparison) -
 
 def _row(item: papers.Item) -> dict[str, Any]:
     recipe = item.recipe
+    data = list(dict.fromkeys(recipe.needs["laptop"])) if recipe else []
     return {
         "id": item.id,
         "title": item.title,
         "paper": item.paper,
-        "data": list(recipe.needs["laptop"]) if recipe else [],
+        "data": data,
+        "lacking": [name for name in data if not at_hand(name)],
         "minutes": recipe.minutes["laptop"] if recipe else None,
     }
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -15,6 +13,7 @@ from typing import Any
 from holdfast import __version__
 from holdfast.commands.folder import unwritable
 from holdfast.errors import BadInput
+from holdfast.process import machine
 from holdfast.report.reproduction import Reproduction
 from holdfast.sweeps import write_text
 from holdfast.sweeps.store import dumps
@@ -93,7 +92,7 @@ def command(id: str, scale: str, seeds: int, words: str | None) -> str:
 
 def origin() -> dict[str, str]:
     """Commit, machine and day."""
-    return {"commit": _commit(), "machine": f"{os.cpu_count()} cores, {_processor()}", "date": date.today().isoformat()}
+    return {"commit": _commit(), "machine": machine(), "date": date.today().isoformat()}
 
 
 def _key(cell: Cell) -> tuple[Any, ...]:
@@ -117,11 +116,3 @@ def _commit() -> str:
     except (OSError, subprocess.CalledProcessError):
         return f"version {__version__}"
     return said[0] + ("+" if said[1] else "")
-
-
-def _processor() -> str:
-    try:
-        named = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    except OSError:
-        named = []
-    return named[0].partition(":")[2].strip() if named else platform.processor() or platform.machine()

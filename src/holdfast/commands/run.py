@@ -15,6 +15,7 @@ from holdfast.commands.terminal import FAILED, Stopped, complain, print_json, te
 from holdfast.errors import BadInput, NotKept, RunFailed
 from holdfast.sweeps import Cell, execute, locked
 from holdfast.sweeps.board import posted
+from holdfast.sweeps.executor import MODEL
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,18 @@ def run_asked(asked: Asked, output: Output, faults: Sequence[str] = ()) -> int:
         found += folder.faults(Path(output.out), output.fresh)
     if found:
         raise BadInput(*dict.fromkeys(found))
+    tell_data(cells, output.quiet)
     home = folder.default(cells) if output.out is None else Path(output.out)
     with alone(home):
         comparison = performed(cells, ways, home, output)
-    return said(comparison, home, output)
+    return said(comparison, home, output, ways.keep_model)
+
+
+def tell_data(cells: Sequence[Cell], quiet: bool) -> None:
+    """What was done with the data when they were read, as the first seed has it."""
+    for line in dict.fromkeys(line for cell in cells for line in cell.stream.told):
+        if not quiet:
+            tell(line)
 
 
 def performed(cells: Sequence[Cell], ways: Execution, home: Path, output: Output) -> Comparison:
@@ -48,19 +57,22 @@ def performed(cells: Sequence[Cell], ways: Execution, home: Path, output: Output
         folder.clear(home)
     experiment = claimed(home, cells)
     with shown(cells, output.quiet) as board, posted(board, home):
-        results = execute(cells, home, ways.jobs, board, ways.checkpoint_every)
+        results = execute(cells, home, ways.jobs, board, ways.checkpoint_every, ways.keep_model)
     comparison = Comparison.of(cells, results, experiment)
     comparison.keep(home)
     return comparison
 
 
-def said(comparison: Comparison, home: Path, output: Output) -> int:
-    """Say what came out, and where its report is; the exit code."""
+def said(comparison: Comparison, home: Path, output: Output, models: bool = False) -> int:
+    """Say what came out, and where its report is, and the models that were kept; the exit code."""
     if output.json:
         print_json(comparison.summary())
     elif comparison.records and not output.quiet:
         print(comparison.text())
     complain(*(f"{failure.cell} failed: {failure.reason}" for failure in comparison.failures))
+    if models and not output.quiet:
+        for name in comparison.names[: len(comparison.records)]:
+            tell(f"model: {(home / 'cells' / name / MODEL).resolve()}")
     if comparison.records and not output.quiet:
         output.announce(f"report: {(home / 'report.html').resolve()}")
     return FAILED if comparison.failures else 0

@@ -11,7 +11,7 @@ from holdfast.api import run_in_store
 from holdfast.commands import folder
 from holdfast.commands.experiment import collected
 from holdfast.commands.progress import shown
-from holdfast.commands.run import Output, alone, said
+from holdfast.commands.run import Output, alone, said, tell_data
 from holdfast.errors import BadInput
 from holdfast.settings import Count, make
 from holdfast.sweeps import on_ray, read_sweep
@@ -39,6 +39,7 @@ def perform_sweep(file: str, given: Mapping[str, str | None], output: Output) ->
         faults += folder.faults(Path(output.out), fresh=False)
     if faults or wanted is None:
         raise BadInput(*faults)
+    tell_data(wanted.cells, output.quiet)
     store = Path("runs") / wanted.name if output.out is None else Path(output.out)
     with alone(store):
         if output.fresh and (store / "sweeps").is_dir():  # anything else is refused below, and must be left as it is

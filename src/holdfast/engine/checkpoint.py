@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from holdfast.engine.state import Files, State, from_files, read_files, to_files, write_files
 
 # What a cut, spoiled or foreign state raises.
-_DAMAGED = (OSError, ValueError, KeyError, TypeError, RecursionError, SafetensorError)
+DAMAGED = (OSError, ValueError, KeyError, TypeError, RecursionError, SafetensorError)
 
 
 class Keeper(ABC):
@@ -80,7 +80,7 @@ class Checkpoint(Keeper):
                 if saved["key"] != self.key:
                     raise ValueError("it is of another run")
                 return files, saved["state"]
-            except _DAMAGED as error:
+            except DAMAGED as error:
                 reason = (str(error).splitlines() or [type(error).__name__])[0]
                 then = "goes on from the one before" if numbers else "starts over"
                 self.say(f"a checkpoint cannot be used ({reason}); {then}")
@@ -88,5 +88,10 @@ class Checkpoint(Keeper):
         return None
 
     def _numbers(self) -> list[int]:
-        found = self.folder.iterdir() if self.folder.is_dir() else ()
-        return sorted(int(path.name) for path in found if path.name.isdecimal())
+        return numbers_in(self.folder)
+
+
+def numbers_in(folder: Path) -> list[int]:
+    """Of the states in a folder, the oldest first."""
+    found = folder.iterdir() if folder.is_dir() else ()
+    return sorted(int(path.name) for path in found if path.name.isdecimal())

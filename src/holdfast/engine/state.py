@@ -93,6 +93,8 @@ def unpack(current: Any, saved: State, where: str) -> Any:
     if isinstance(saved, dict):
         known = current if isinstance(current, dict) else {}
         return {k: unpack(known.get(k), v, f"{where}[{k!r}]") for k, v in saved.items()}
+    if type(saved) is tuple and _alike(current, saved):
+        return current  # as it was made, perhaps with others: two optimisers share a default
     if isinstance(saved, list | tuple):
         old = list(current) if isinstance(current, list | tuple) else []
         old += [None] * (len(saved) - len(old))
@@ -101,6 +103,12 @@ def unpack(current: Any, saved: State, where: str) -> Any:
         like = current if isinstance(current, Tensor) else saved
         return saved.to(like.device, copy=True).requires_grad_(like.requires_grad)
     return saved
+
+
+def _alike(current: Any, saved: tuple[Any, ...]) -> bool:
+    """Whether both are the same numbers and words."""
+    small = type(current) is tuple and all(type(v) in _SMALL for v in (*current, *saved))
+    return small and current == saved and [*map(type, current)] == [*map(type, saved)]
 
 
 def save(state: State, folder: Path) -> None:
@@ -113,22 +121,27 @@ def read(folder: Path) -> State:
     return from_files(read_files(folder))
 
 
-def to_files(state: State) -> Files:
-    """State as the content of files; the sums of those that are not named by theirs are in the last."""
+def to_files(state: State, beside: Files | None = None) -> Files:
+    """State as the content of files, and others beside it; the sums of those that are not named by theirs are in the
+    last."""
     pages: Files = {}
     own = _Written(pages)
-    files = {_STATE: json.dumps(own.encode(state)).encode(), _TENSORS: safetensors.save(own.tensors)}
+    files = {_STATE: json.dumps(own.encode(state)).encode(), _TENSORS: safetensors.save(own.tensors), **(beside or {})}
     sums = "".join(f"{_sum(content)}  {name}\n" for name, content in files.items())
     return {**files, **pages, _SUMS: sums.encode()}
 
 
 def from_files(files: Files) -> State:
     """The state in these files; a ValueError where they are damaged."""
+    if _SUMS not in files:
+        raise ValueError(f"{_SUMS} is missing")
     sums = dict(line.partition("  ")[::-2] for line in files[_SUMS].decode().splitlines())
-    for name in (_STATE, _TENSORS):
-        if name not in sums:
-            raise ValueError(f"{_SUMS} is damaged")
-        if _sum(files[name]) != sums[name]:
+    if not {_STATE, _TENSORS} <= sums.keys():
+        raise ValueError(f"{_SUMS} is damaged")
+    for name, known in sums.items():
+        if name not in files:
+            raise ValueError(f"{name} is missing")
+        if _sum(files[name]) != known:
             raise ValueError(f"{name} is damaged")
     return _decode(json.loads(files[_STATE]), safetensors.load(files[_TENSORS]), files)
 
@@ -152,8 +165,7 @@ def write_files(files: Files, folder: Path, last: Path | None = None) -> None:
 
 
 def read_files(folder: Path) -> Files:
-    pages = [path.name for path in folder.iterdir() if _is_page(path.name)]
-    return {name: (folder / name).read_bytes() for name in (_STATE, _TENSORS, *sorted(pages), _SUMS)}
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 def _sum(content: bytes) -> str:

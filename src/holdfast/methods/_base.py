@@ -34,7 +34,7 @@ class Learner(Plain):
     """
 
     needs_task: ClassVar[bool] = False  # predicting needs the task label, so class and domain scenarios are refused
-    mixes: ClassVar[bool] = False  # wants all tasks mixed (the i.i.d. upper bound); the card says so
+    mixes: ClassVar[bool] = False  # wants all tasks at once; the card says so
     abreast: ClassVar[bool] = False  # its options are tried side by side: each batch is shown to all of them at once
     by_rows: ClassVar[bool] = False  # batches say which rows of the lease they have, augmented or not
     not_state: tuple[str, ...] = ("info", "shared", "_allowed", "_chosen_by")
@@ -54,6 +54,11 @@ class Learner(Plain):
         """
         mine = type(self)
         return mine.begin is not Learner.begin or mine.finish is not Learner.finish or mine.needs_task
+
+    @property
+    def needs_length(self) -> str:
+        """Why it must know at the start which tasks will come, so that none can be added later; empty: it need not."""
+        return "it sees all tasks at once" if self.mixes else ""
 
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
         """Once, before the first task. `info` has shapes, classes and the head policy, never data."""

@@ -37,6 +37,10 @@ class ER(Learner):
     def needs_boundaries(self) -> bool:
         return "task" in self.rule
 
+    @property
+    def needs_length(self) -> str:
+        return "rule='task class ring' shares the memory out before the first task" if "task class" in self.rule else ""
+
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
         super().start(net, optimiser, info, rng)
         self.memory = self._memory(info)

@@ -1,4 +1,4 @@
-"""Training on all tasks at once: the i.i.d. upper bound."""
+"""Training on all tasks at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.types import Batch
 @final
 @dataclass
 class Joint(Learner):
-    """Plain training on all tasks mixed: the i.i.d. upper bound (paper 002 Table 3, "single, shuffled data").
+    """Plain training on all tasks at once (paper 002 Table 3, "single, shuffled data").
 
         L(θ) = Σ_t CE_t(θ)
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from holdfast.types import Part, Stream
+from holdfast.types import Gone, Part, Stream
 
 MOST = 10  # images of a task
 SIDE = 32  # pixels; larger images are made smaller
@@ -17,9 +17,11 @@ BYTES = 200_000  # of all tasks together; of many tasks there are fewer and smal
 
 def images_of(stream: Stream) -> tuple[np.ndarray, ...]:
     """Per task (n, C, H, W) bytes, transformed as a network sees them but for the scale; nothing where tasks are not
-    made of grey or coloured images.
+    made of grey or coloured images, or test rows are not at hand.
     """
     shape, tasks = stream.info.shape, len(stream)
+    if any(isinstance(task.test, Gone) or not len(task.test) for task in stream.tasks):
+        return ()
     if len(shape) != 3 or shape[0] not in (1, 3) or any(task.test.dtype != torch.uint8 for task in stream.tasks):
         return ()
     shrink = math.ceil(max(shape[1:]) / SIDE)

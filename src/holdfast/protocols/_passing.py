@@ -71,7 +71,8 @@ class Passing(Protocol):
     def show(self, job: Job) -> Session:
         session = job.session(self.descent())
         if job.learner.mixes:
-            self._show_mixed(session)
+            if session.next < len(session.stream):
+                self._show_mixed(session)
             return session
         if self.boundaries == "detected":
             session.detect_boundaries(self.boundary_window, self.boundary_rise, self.boundary_rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -35,7 +35,7 @@ from holdfast.protocols._boundaries import Detector
 from holdfast.protocols._showing import Clock, Showing
 from holdfast.protocols._slips import slips_at_start
 from holdfast.seeds import dice, generator, set_dice
-from holdfast.types import Lesson, Part, Segment, Settling, Stream, Task
+from holdfast.types import Gone, Lesson, Part, Segment, Settling, Stream, Task
 
 TABLES = ("predictions", "uncertainties")  # what is measured of every row
 DECOYS = 8  # other tasks whose rows are asked about beside those of one, at most: all would cost T² in T scorings
@@ -174,10 +174,22 @@ class Session:
         self.model = dict(model)
         self.learner, self.net = self.make(self.model)
 
+    def left(self) -> dict[str, State]:
+        """What a run that is over leaves behind, so that it can go on with more tasks without the rows of these."""
+        return {**self.packed(), "retained": self._retention.state()}
+
     def score_untrained(self) -> None:
         """Score every task with the learner as it is: the baseline of forward transfer."""
+        self.measured.baseline = self._baseline([])
+
+    def _baseline(self, known: Sequence[float]) -> list[float]:
+        """What is known of it, and of tasks that came since the accuracies of the learner as it is."""
+        whole = [*known, *[math.nan] * (len(self.stream) - len(known))]
+        new = [task for task in self.stream.tasks if math.isnan(whole[task.t]) and _scorable(task)]
         with self._unchanged():
-            self.measured.baseline = [s.accuracy for s in self._scores(_tests(self.stream.tasks), "tests")]
+            for task, found in zip(new, self._scores(_tests(new), "tests"), strict=True):
+                whole[task.t] = found.accuracy
+        return whole
 
     def learn(self, task: Task, passes: int, batch: int, *, lease_at_begin: bool) -> Iterator[int]:
         """Show one task and close its books. Yields the number of steps done: 0 before the first, then after each."""
@@ -271,7 +283,7 @@ class Session:
         kept = Walked(self.learner)
         m.bytes, m.old_rows, m.generators = [footprint(kept)] * n, [(0, 0)] * n, [self._generators(kept)] * n
         m.numbers = [self.learner.numbers_kept(n)] * n
-        self._spent = _Spent()
+        self._spent, self.next = _Spent(), n
 
     def _generators(self, kept: Walked) -> tuple[int, int]:
         """Kept by the learner beside its network: how many, and their bytes."""
@@ -287,8 +299,9 @@ class Session:
         return self._ready_scores(parts, "look", watched=watched)
 
     def score(self, after_task: int, step: int) -> None:
-        """Score every task, or those that `scored` says: one more row of R, with NaN for the others."""
-        tasks = self._asked(after_task)
+        """Score every task, or those that `scored` says: one more row of R, with NaN for the others and for those whose
+        test rows were not kept."""
+        tasks = tuple(task for task in self._asked(after_task) if _scorable(task))
         if len(tasks) == 1 < len(self.stream):
             purpose, parts = f"task {after_task}", [*_tests(tasks), *self._decoys(tasks[0])]
         else:
@@ -316,6 +329,8 @@ class Session:
 
         Where the task is hidden, as many rows of other tasks are asked about, or the learner would know.
         """
+        if not _scorable(task):
+            return
         parts = [(task, task.test), *self._decoys(task)]
         found = self._ready_scores(parts, f"task {task.t}")[0]
         self.measured.curves.append(self.curve_row(task.t, step, task, found))
@@ -412,6 +427,8 @@ class Session:
         self.next, self.own, self.study, self.chosen = (saved[name] for name in ("next", "own", "study", "chosen"))
         for t in range(self.next):
             self._remember(t)
+        if "retained" in saved:
+            self._retention.load(saved["retained"])
 
     def _remember(self, t: int) -> None:
         """Rows that are over: a learner that still has them keeps old data."""
@@ -421,14 +438,23 @@ class Session:
     def _restore(self, saved: dict[str, State]) -> None:
         if saved["model"] is not None:
             self.adopt(saved["model"])
-        self.learner.load(saved["learner"])
         found = saved["measured"]
+        baseline = self._baseline(found["baseline"])  # while the learner is as it was at the start
+        self.learner.load(saved["learner"])
+        longer = self._told(len(self.stream)) - self._told(len(found["baseline"]))
         tables = {name: [[column.numpy() for column in row] for row in found[name]] for name in TABLES}
         R = [[row.get(j, math.nan) for j in range(len(self.stream))] for row in found["R"]]
         lists = {name: list(rows) for name, rows in found.items() if isinstance(rows, list)}
-        self.measured = Measured(**{**found, **lists, **tables, "R": R, "looks": dict(found["looks"])})
+        lists |= {"R": R, "baseline": baseline, "bytes": [size + longer for size in found["bytes"]]}
+        self.measured = Measured(**{**found, **lists, **tables, "looks": dict(found["looks"])})
         self._spent = _Spent(**saved["spent"])
         set_dice(saved["dice"])
+
+    def _told(self, tasks: int) -> int:
+        """Bytes of what a learner has of the stream's first tasks before it sees them: it counts among what it keeps,
+        and of a stream that became longer it would have had more from the start."""
+        info = replace(self.stream.info, task_classes=self.stream.info.task_classes[:tasks])
+        return footprint([info, info.allowed()])
 
     def _ready_scores(self, parts: Sequence[tuple[Task, Part]], purpose: str, *, watched: bool = True) -> list[Score]:
         """The scores of parts of tasks, after the learner was told; what it does then counts as training."""
@@ -468,6 +494,8 @@ class Session:
 
     def _scores(self, parts: Sequence[tuple[Task, Part]], purpose: str) -> list[Score]:
         """Where the task is hidden, the rows of all parts are mixed, so that a call of `predict` does not tell it."""
+        if not parts:
+            return []
         if self.stream.info.task_given:
             chunk = self.learner.net.chunk
             return [score(self._predict, part, *self.head(task.t), chunk) for task, part in parts]
@@ -481,7 +509,7 @@ class Session:
         """Rows of other tasks, where the task is hidden."""
         if self.stream.info.task_given:
             return []
-        others = [other for other in self.stream.tasks if other.t != task.t]
+        others = [other for other in self.stream.tasks if other.t != task.t and _scorable(other)]
         others = others[:: -(-len(others) // DECOYS) or 1]
         each = -(-len(task.test) // max(len(others), 1))
         return [(other, other.test.take(torch.arange(min(each, len(other.test))))) for other in others]
@@ -526,6 +554,11 @@ class Session:
         row = {"after_task": after_task, "step": step, "task": task.t, "accuracy": s.accuracy, "loss": loss}
         row |= {"entropy": s.entropy, "calibration": s.calibration}
         return row | ({} if s.information is None else {"information": s.information})
+
+
+def _scorable(task: Task) -> bool:
+    """Whether its test rows are at hand."""
+    return len(task.test) > 0 and not isinstance(task.test, Gone)
 
 
 def _tests(tasks: Sequence[Task]) -> list[tuple[Task, Part]]:

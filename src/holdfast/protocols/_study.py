@@ -15,7 +15,7 @@ from holdfast.protocols._session import Session
 from holdfast.protocols._stops import Best, Last, Stop
 from holdfast.seeds import generator
 from holdfast.settings import BelowOne, Count, NonNegative, Positive, Whole, provenance
-from holdfast.types import Stream, Task
+from holdfast.types import Gone, Stream, Task
 
 HIDDEN, LR, LATER = "net.hidden", "protocol.lr", "protocol.later_lr"
 METHOD = "method"  # of a model that is not of the run's own
@@ -55,7 +55,7 @@ class Study(Protocol):
     def show(self, job: Job) -> Session:
         selection = self.selection(job)
         self.select(selection, self.grid(job))
-        if self.at_once:
+        if self.at_once and all(row["task"] is not None for row in selection.rows):
             selection.all_at_once({**selection.own["model"], METHOD: "finetune"})
         selection.session.trials = selection.costs()
         return selection.session
@@ -138,7 +138,20 @@ class Study(Protocol):
         found += [f"{grid} of protocol {name!r} must list at least one value" for grid in empty]
         if self.steps is not None and provenance(self)["epochs"]["chosen_by"] == "given":
             found.append(f"epochs of protocol {name!r} would be ignored: it has {self.steps} steps; try steps=none")
-        return found + self.faults_of_choice(stream)
+        return found + self.faults_of_choice(stream) + self._faults_of_past(name, stream)
+
+    def _faults_of_past(self, name: str, stream: Stream) -> list[str]:
+        """What is impossible about a task that comes to a model: the rows of earlier ones were not kept."""
+        found = []
+        if any(isinstance(task.test, Gone) for task in stream.tasks):
+            found.append(
+                f"protocol {name!r} looks at the test rows of all tasks so far; give those of earlier tasks, too"
+            )
+        if self.at_once and any(isinstance(task.train, Gone) for task in stream.tasks):
+            found.append(
+                f"at_once of protocol {name!r} trains on all tasks, and the rows of earlier ones were not kept"
+            )
+        return found
 
     def faults_of_shape(self, open_to_choice: bool) -> list[str]:
         given = [name for name in ("layers", "sizes", "mix_sizes") if provenance(self)[name]["chosen_by"] == "given"]

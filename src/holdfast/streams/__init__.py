@@ -2,8 +2,12 @@
 
 from holdfast.settings import Shelf
 from holdfast.streams._alone import last_alone
-from holdfast.streams._base import BESIDES, Chosen, Plan, Rows, StreamSpec, as_datasets
+from holdfast.streams._base import BESIDES, Chosen, Plan, Rows, ScaleName, StreamSpec, as_datasets, drawn, dressed
+from holdfast.streams._images import CropFlip
 
 streams: Shelf[StreamSpec] = Shelf("holdfast.streams", StreamSpec, "stream")
 
-__all__ = ["BESIDES", "Chosen", "Plan", "Rows", "StreamSpec", "as_datasets", "last_alone", "streams"]
+__all__ = [
+    "BESIDES", "Chosen", "CropFlip", "Plan", "Rows", "ScaleName", "StreamSpec", "as_datasets", "drawn", "dressed",
+    "last_alone", "streams",
+]  # fmt: skip

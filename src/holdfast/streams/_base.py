@@ -7,12 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
-from holdfast.data import as_dataset
+from holdfast.data import Source, as_dataset, words_of
 from holdfast.errors import BadInput
 from holdfast.seeds import generator
 from holdfast.settings import Count, Fraction, Whole, expected, fits, provenance, settings_of
@@ -32,7 +33,7 @@ from holdfast.types import (
 )
 
 ScaleName = Literal["unit", "centred", "task"]
-BESIDES = {"data": str, "seed": Whole}  # what can be said of a stream besides the settings of its recipe
+BESIDES = {"data": str | dict, "seed": Whole}  # what can be said of a stream besides the settings of its recipe
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class StreamSpec(ABC):
     head: Literal["shared", "task"] = "shared"  # task: an output layer for each task, in the task scenario
     augment: bool = False  # training batches show random crops (padded by an eighth of the side) and mirror images
     scale: ScaleName = "unit"  # bytes: from 0 to 1, from −1 to 1 (centred), or to the task's mean 0 and deviation 1
+    room: Whole = 0  # outputs besides those of the stream, for classes that a model which is kept learns later
 
     def sources(self, given: Any, seed: int) -> list[DataSet]:
         """The data sets that the stream is cut from."""
@@ -82,12 +84,14 @@ class StreamSpec(ABC):
         data = self.sources(self.usual_data if given is None else given, seed)
         if faults := [fault for one in data for fault in self._faults_of_data(one)]:
             raise BadInput(*dict.fromkeys(faults))
-        scenario, outputs, planned = self.plan_all(data, seed)
-        plans = [self._whole(plan, data[0]) for plan in planned]
-        if faults := [*_faults_of_plan(name, scenario, outputs, plans), *self._faults_of_scenario(scenario, plans)]:
-            raise BadInput(*dict.fromkeys(faults))
+        scenario, outputs, plans = self._planned(name, data, seed)
+        if any(one.fit is not None for one in data):
+            data = self._fitted(data, plans, seed)
+            scenario, outputs, plans = self._planned(name, data, seed)
+        reserved = _reserved(outputs, plans) if self.head == "shared" else {}
         if self.head == "task":
             outputs, plans = _apart(plans)
+        outputs += self.room
         used = [*data, *dict.fromkeys(own for _, own in plans if own not in data)]
         held = self._held(plans, seed)
         tasks = tuple(self._task(t, plan, own, held[own], seed) for t, (plan, own) in enumerate(plans))
@@ -99,9 +103,30 @@ class StreamSpec(ABC):
         info = StreamInfo(name, scenario, tasks[0].train.shape, outputs, tuple(task.classes for task in tasks), hidden)
         chosen = {k: v["chosen_by"] for k, v in provenance(self).items()}
         names = ",".join(one.name for one in used)
-        settings = {"data": names, **settings_of(self), "tasks": len(tasks), "scenario": scenario}
+        settings = {"data": names, **_said(used), **settings_of(self), "tasks": len(tasks), "scenario": scenario}
+        if not self.room:
+            del settings["room"]
         again = partial(self.cut, name, given)
-        return Stream(info, tasks, seed, settings, _fingerprint(used), again, chosen, self, mixtures)
+        whole = _fingerprint(used)
+        return Stream(info, tasks, seed, settings, whole, again, chosen, self, mixtures, tuple(used), reserved)
+
+    def _planned(self, name: str, data: Sequence[DataSet], seed: int) -> tuple[Scenario, int, list[Planned]]:
+        """What each task is made of, and from which data set."""
+        scenario, outputs, planned = self.plan_all(data, seed)
+        plans = [self._whole(plan, data[0]) for plan in planned]
+        if faults := [*_faults_of_plan(name, scenario, outputs, plans), *self._faults_of_scenario(scenario, plans)]:
+            raise BadInput(*dict.fromkeys(faults))
+        return scenario, outputs, plans
+
+    def _fitted(self, data: Sequence[DataSet], plans: Sequence[Planned], seed: int) -> list[DataSet]:
+        """The data sets, a table encoded as the training rows of the first task that is cut from it have it: of later
+        tasks nothing is known by then.
+        """
+        held, found = self._held(plans, seed), dict[DataSet, DataSet]()
+        for t, (plan, own) in enumerate(plans):
+            if own.fit is not None and own not in found:
+                found[own] = own.fit(self._task(t, plan, own, held[own], seed).train.rows)
+        return [found.get(one, one) for one in data]
 
     def _whole(self, plan: Plan, data: DataSet) -> Planned:
         """The plan and its data set, where it leaves something to the stream completed."""
@@ -117,14 +142,19 @@ class StreamSpec(ABC):
         return faults
 
     def _faults_of_scenario(self, scenario: Scenario, plans: Sequence[Planned]) -> list[str]:
-        """What uses the task label, which only the task scenario gives."""
+        """What uses the task label, which only the task scenario gives; and a scenario that was asked for in vain."""
+        if self.scenario not in (None, scenario):
+            return [f"its plan gives the scenario {scenario!r}, not {self.scenario!r} as asked for; leave it out"]
         scaled, headed = any(plan.scale == "task" for plan, _ in plans), self.head == "task"
         needs = {"scale=task": ("to show test rows", scaled), "head=task": ("to choose a layer", headed)}
-        return [
+        found = [
             f"{what} needs the task label {why}, and the {scenario!r} scenario hides it; use scenario 'task'"
             for what, (why, asked) in needs.items()
             if asked and scenario != "task"
         ]
+        if self.room and scenario == "domain":
+            found.append("room is for classes that come later, and in the 'domain' scenario all tasks have the same")
+        return found
 
     def _held(self, plans: Sequence[Planned], seed: int) -> dict[DataSet, Tensor]:
         """Which rows of each data set are kept for validation; drawn once for all tasks.
@@ -177,10 +207,12 @@ class StreamSpec(ABC):
             return Part(pixels, rows, to_stream[y[rows]], plan.transform)
 
         train, val = part(data.x, data.y, rows.train), part(data.x, data.y, rows.val)
-        train, val, test = _dressed(plan, train, val, part(data.x_test, data.y_test, rows.test))
+        parts = train, val, part(data.x_test, data.y_test, rows.test)
+        train, val, test = dressed(parts, bool(plan.augment), plan.scale or self.scale)
         if train.augment is not None and plan.copies:
             val = _with_copies(val, train.augment, plan.copies, generator(seed, "copies", task=t))
-        return Task(t, plan.name, tuple(sorted(set(plan.classes))), train, val, test, plan.about, plan.note)
+        classes = tuple(sorted(set(plan.classes)))
+        return Task(t, plan.name, classes, train, val, test, plan.about, plan.note, _called(plan, data, classes))
 
 
 Shares = tuple[tuple[float, float], ...]  # from where to where, in one order of a class's rows for all tasks: (0, 1/2)
@@ -226,10 +258,12 @@ Planned = tuple[Plan, DataSet]  # a task, and the data set it is cut from
 
 
 def as_datasets(given: Any, seed: int) -> list[DataSet]:
-    """What a stream is cut from: names separated by commas, a list of names and data sets, or any one data set."""
-    if isinstance(given, str):
-        each = [word.strip() for word in given.split(",")]
-    elif isinstance(given, list | tuple) and any(isinstance(one, str | DataSet) for one in given):
+    """What a stream is cut from: names and paths separated by commas, a list of them and of data sets, or any one."""
+    if isinstance(given, Source) and isinstance(given.data, str):
+        each: list[Any] = [replace(given, data=word) for word in words_of(given.data)]
+    elif isinstance(given, str):
+        each = words_of(given)
+    elif isinstance(given, list | tuple) and any(isinstance(one, str | Path | Source | DataSet) for one in given):
         each = list(given)
     else:
         each = [given]
@@ -243,6 +277,12 @@ def as_datasets(given: Any, seed: int) -> list[DataSet]:
     if faults:
         raise BadInput(*dict.fromkeys(faults))
     return found
+
+
+def _said(data: Sequence[DataSet]) -> dict[str, str]:
+    """How they were read, where that was said."""
+    words = dict.fromkeys(word for one in data for word in one.read)
+    return {word: ",".join(one.read.get(word, "") for one in data) for word in words}
 
 
 def _fingerprint(data: Sequence[DataSet]) -> str:
@@ -326,11 +366,28 @@ def _apart(plans: Sequence[Planned]) -> tuple[int, list[Planned]]:
     return outputs, found
 
 
-def _dressed(plan: Plan, train: Part, val: Part, test: Part) -> tuple[Part, Part, Part]:
-    """The parts of a task, augmented and scaled as its plan says."""
-    scale = scale_of(train) if plan.scale == "task" else CENTRED if plan.scale == "centred" else None
-    augment = CropFlip(min(train.shape[1:]) // 8) if plan.augment else None
-    return replace(train, augment=augment, scale=scale), replace(val, scale=scale), replace(test, scale=scale)
+def dressed(parts: Sequence[Part], augment: bool, scale: ScaleName) -> tuple[Part, Part, Part]:
+    """The parts of a task, training rows first, augmented and scaled."""
+    train, val, test = parts
+    seen = scale_of(train) if scale == "task" else CENTRED if scale == "centred" else None
+    changed = CropFlip(min(train.shape[1:]) // 8) if augment else None
+    return replace(train, augment=changed, scale=seen), replace(val, scale=seen), replace(test, scale=seen)
+
+
+def _called(plan: Plan, data: DataSet, classes: Sequence[int]) -> tuple[str, ...]:
+    """The name of each of a task's classes; of one that stands for several, all of theirs."""
+    found: dict[int, list[str]] = {c: [] for c in classes}
+    for source, c in zip(plan.source, plan.classes, strict=True):
+        found[c].append(data.classes[source])
+    return tuple("/".join(names) for names in found.values())
+
+
+def _reserved(outputs: int, plans: Sequence[Planned]) -> dict[str, int]:
+    """The output of each class of the data set, those that no task has included; nothing where tasks deal them out."""
+    sets = {data for _, data in plans}
+    data = plans[0][1]
+    plain = all(plan.source == plan.classes for plan, _ in plans) and len(data.classes) == outputs
+    return {name: c for c, name in enumerate(data.classes)} if len(sets) == 1 and plain else {}
 
 
 def _with_copies(val: Part, augment: Augment, copies: int, rng: torch.Generator) -> Part:
@@ -383,6 +440,11 @@ def _shares(counts: Tensor, share: float) -> Tensor:
         return torch.zeros_like(counts)
     ends = (counts.cumsum(0).double() * share).round().long()
     return ends.diff(prepend=ends.new_zeros(1)).clamp(min=1) * (counts > 1)
+
+
+def drawn(y: Tensor, share: float, rng: torch.Generator) -> Tensor:
+    """(N,) which rows are drawn: a share of each class."""
+    return _drawn(y, _shares(y.bincount(), share), rng)
 
 
 def _drawn(y: Tensor, sizes: Tensor, rng: torch.Generator) -> Tensor:

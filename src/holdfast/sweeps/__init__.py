@@ -8,6 +8,7 @@ from holdfast.sweeps.events import Event, Failure, Watcher
 from holdfast.sweeps.executor import execute, read_failures
 from holdfast.sweeps.file import read_sweep
 from holdfast.sweeps.lock import locked
+from holdfast.sweeps.model import Known, Model, no_tasks
 from holdfast.sweeps.store import (
     claim,
     claim_sweep,
@@ -20,7 +21,8 @@ from holdfast.sweeps.store import (
 )
 
 __all__ = [
-    "Cell", "Choice", "Event", "Failure", "Grid", "NetLike", "Sweep", "Watcher", "check_all", "choose", "claim",
-    "claim_sweep", "execute", "gridded", "locked", "read_cells", "read_experiment", "read_failures", "read_record",
-    "read_records", "read_sweep", "sweep_of", "together", "trial_cells", "versions", "write_record", "write_text",
+    "Cell", "Choice", "Event", "Failure", "Grid", "Known", "Model", "NetLike", "Sweep", "Watcher", "check_all",
+    "choose", "claim", "claim_sweep", "execute", "gridded", "locked", "no_tasks", "read_cells", "read_experiment",
+    "read_failures", "read_record", "read_records", "read_sweep", "sweep_of", "together", "trial_cells", "versions",
+    "write_record", "write_text",
 ]  # fmt: skip

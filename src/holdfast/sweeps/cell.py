@@ -23,19 +23,20 @@ from torch import nn
 
 from holdfast.audit import Lease
 from holdfast.engine import Keeper, Net
-from holdfast.errors import BadInput
+from holdfast.errors import BadInput, guarded
 from holdfast.methods import Learner
-from holdfast.nets import NetSpec
-from holdfast.protocols import Protocol, Watch, fresh, name_of, record_of, slips_at_start
+from holdfast.nets import NetSpec, Warm
+from holdfast.protocols import Job, Protocol, Reshape, Session, Watch, fresh, name_of, record_of, slips_at_start
 from holdfast.seeds import generator, seed_for, seeded
 from holdfast.settings import FIXED, changed, provenance, settings_of
-from holdfast.sweeps._code import own_code
-from holdfast.sweeps.own import guarded
+from holdfast.sweeps._code import own_code, own_files
 from holdfast.types import Lesson, Record, Stream, StreamInfo
 
 _NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
 LONGEST_NAME = 80  # characters of a name in a file's; file systems take 255
 NetLike = NetSpec | nn.Module | Callable[[StreamInfo], nn.Module]
+Leave = Callable[[Session, Record], None]
+Parts = tuple[Learner, Stream, Net, int, Watch | None, Keeper | None, Reshape | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +91,18 @@ class Cell:
             **self._provenance(),
         }
 
+    def code(self) -> dict[str, str]:
+        """Each digest of code among its settings, and what it is of: 'MAS in mas.py'."""
+        settings, things = self.settings(), {
+            "method": type(self.method).__mro__,
+            "stream": type(self.stream.spec).__mro__,
+            "net": _made_of(self.net),
+            "protocol": type(self.protocol).__mro__,
+        }  # fmt: skip
+        theirs = {kind: " or ".join(own_files(*made)) for kind, made in things.items() if "source" in settings[kind]}
+        said = {kind: f"{settings[kind]['name']}{f' in {files}' if files else ''}" for kind, files in theirs.items()}
+        return {settings["code"]: "Holdfast", **{settings[kind]["source"]: what for kind, what in said.items()}}
+
     def _provenance(self) -> dict[str, Any]:
         """Who chose what, as far as it decides what is run or what the record says of its cost."""
         open_shape = self.protocol.chooses_shape and _has_open_shape(self.net)
@@ -128,21 +141,36 @@ class Cell:
         if wrong := self.protocol.faults_of_shape(_has_open_shape(self.net)):
             raise BadInput(*wrong)
 
-    def run(self, watch: Watch | None = None, keep: Keeper | None = None) -> Record:
-        """Run it, from where `keep` has it if it was begun before. Its faults were looked for before."""
-        device = touched(pick_device(self.device))
-        stream = (self.stream.reseed(self.seed) if self.reseed else self.stream).to(device)
+    def run(self, watch: Watch | None = None, keep: Keeper | None = None, leave: Leave | None = None) -> Record:
+        """Run it, from where `keep` has it if it was begun before. Its faults were looked for before.
+
+        `leave` gets the finished session and its record, before the session is gone.
+        """
         with in_threads(self.threads), seeded(seed_for(self.seed, "training")):
-            net = self._net(stream.info, device)
-            reshape = functools.partial(self._reshaped, stream.info, device) if _has_open_shape(self.net) else None
-            session = self.protocol.run(fresh(self.method), stream, net, self.seed, watch, keep, reshape)
+            session = self.protocol.run(*self._parts(watch, keep))
             chosen = {"net": provenance(self.net)} if isinstance(self.net, NetSpec) else {}
             given = {name: {"value": value, "chosen_by": "given"} for name, value in self._method_settings().items()}
             chosen[""] = {**given, **provenance(self.method)}
             if self.threads > 1:
                 chosen["run"] = {"threads": {"value": self.threads, "chosen_by": "given"}}
             net_words = {**describe(self.net), "parameters": session.learner.net.size}
-            return record_of(session, self.protocol, net_words, chosen, self.choice_cost)
+            record = record_of(session, self.protocol, net_words, chosen, self.choice_cost)
+            if leave is not None:  # here, where the random numbers are the run's
+                leave(session, record)
+            return record
+
+    def restored(self, keep: Keeper) -> Session:
+        """The session of a run that is over, as `keep` has it; no step is taken."""
+        with in_threads(self.threads), seeded(seed_for(self.seed, "training")):
+            return self.protocol.show(Job(*self._parts(None, keep), self.protocol.score))
+
+    def _parts(self, watch: Watch | None, keep: Keeper | None) -> Parts:
+        """What a protocol is given."""
+        device = touched(pick_device(self.device))
+        stream = (self.stream.reseed(self.seed) if self.reseed else self.stream).to(device)
+        net = self._net(stream.info, device)
+        reshape = functools.partial(self._reshaped, stream.info, device) if _has_open_shape(self.net) else None
+        return fresh(self.method), stream, net, self.seed, watch, keep, reshape
 
     def numbers(self) -> list[int]:
         """What is kept after each task as paper 000 counts it (Mem.), of the real objects: no step is taken."""
@@ -251,20 +279,31 @@ def build_module(net: NetLike, info: StreamInfo) -> nn.Module:
 
 def describe(net: NetLike) -> dict[str, Any]:
     """The network in words: its name and settings."""
+    code = own_code(*_made_of(net))
     if isinstance(net, NetSpec):
-        return {"name": type(net).__module__.rpartition(".")[2], **settings_of(net), **own_code(type(net))}
+        return {"name": type(net).__module__.rpartition(".")[2], **settings_of(net), **code}
     if isinstance(net, nn.Module):
         weights = hashlib.sha256()
         for tensor in net.state_dict().values():
             weights.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-        code = own_code(*{type(m) for m in net.modules()})
         return {"name": type(net).__name__, "module": repr(net), "weights": weights.hexdigest(), **code}
+    if isinstance(net, Warm):
+        return {**describe(net.module), "warm": True}
     if isinstance(net, functools.partial):
         return {**describe(net.func), "arguments": repr((net.args, net.keywords))}
     if not inspect.isfunction(net):
-        return {"name": getattr(net, "__name__", type(net).__name__), **own_code(net)}
+        return {"name": getattr(net, "__name__", type(net).__name__), **code}
     captured = inspect.getclosurevars(net).nonlocals
-    return {"name": net.__name__, **own_code(net), **({"captured": repr(captured)} if captured else {})}
+    return {"name": net.__name__, **code, **({"captured": repr(captured)} if captured else {})}
+
+
+def _made_of(net: NetLike) -> tuple[Any, ...]:
+    """The classes or the function behind a network."""
+    if isinstance(net, NetSpec):
+        return (type(net),)
+    if isinstance(net, nn.Module):
+        return tuple(dict.fromkeys(type(module) for module in net.modules()))
+    return _made_of(net.func) if isinstance(net, functools.partial) else (net,)
 
 
 def pick_device(name: str) -> torch.device:

@@ -23,11 +23,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.errors import BadInput, unknown
+from holdfast.errors import BadInput, guarded, unknown
 from holdfast.settings import Threads, Whole, expected, fit, fits
-from holdfast.sweeps import own
 from holdfast.sweeps.cell import Cell, pick_device
-from holdfast.sweeps.grid import LARGEST, SHELVES, USUAL, Axis, Ingredient, ingredients, values_of, wrong
+from holdfast.sweeps.grid import LARGEST, SHELVES, USUAL, Axis, Ingredient, ingredients, source_of, values_of, wrong
 from holdfast.types import Stream
 
 ROLES = tuple(SHELVES)
@@ -267,12 +266,12 @@ class _Reader:
             if these in seen:
                 continue
             seen.add(these)
-            with self.collected(draft.at["method"].key), own.guarded("the network"):
+            with self.collected(draft.at["method"].key), guarded("the network"):
                 self.cell(draft, "cpu").check()
 
     def can_be_made(self, ingredient: Ingredient) -> bool:
         before = len(self.faults)
-        with self.collected(ingredient.key), own.guarded(ingredient.owner):
+        with self.collected(ingredient.key), guarded(ingredient.owner):
             self.thing(ingredient)
         return len(self.faults) == before
 
@@ -318,7 +317,7 @@ def _made(ingredient: Ingredient) -> Any:
     if ingredient.role != "stream":
         return made
     if not isinstance(made, Stream):
-        made = made.cut(ingredient.name, ingredient.values.get("data"), seed=0)
+        made = made.cut(ingredient.name, source_of(ingredient.values.get("data"), ingredient.folder), seed=0)
     return made.fixed(ingredient.value("seed")) if "seed" in ingredient.values else made
 
 

@@ -15,11 +15,16 @@ import torch
 from holdfast.disk import write_text
 from holdfast.engine import Checkpoint
 from holdfast.errors import BadInput, NotKept, RunFailed
+from holdfast.protocols import Session
+from holdfast.sweeps import model_folder
 from holdfast.sweeps.cell import Cell, pick_device
 from holdfast.sweeps.events import Event, Failure, Watcher
+from holdfast.sweeps.model import Model
 from holdfast.sweeps.store import cells_with, read_record, write_record
 from holdfast.sweeps.workers import has_strange_threads, in_processes
 from holdfast.types import Record
+
+MODEL = "model"  # in a cell's folder: what its run left behind
 
 
 def execute(
@@ -28,13 +33,15 @@ def execute(
     jobs: int | None = None,
     watch: Watcher | None = None,
     checkpoint_every: int | None = None,
+    keep_model: bool = False,
 ) -> list[Record | Failure]:
     """Run every cell that is not finished in `folder`; results are in the order of the cells.
 
-    There, unfinished cells are saved after every task, and every so many steps when asked, and go on from that.
+    There, unfinished cells are saved after every task, and every so many steps when asked, and go on from that. With
+    `keep_model` finished ones leave their model there, and those that have none are run again.
     """
     tell = watch or (lambda event: None)
-    runs, results = begin(cells, folder, checkpoint_every, tell)
+    runs, results = begin(cells, folder, checkpoint_every, tell, keep_model)
     waiting = [i for i in range(len(cells)) if i not in results]
     todo = [cells[i] for i in waiting]
     jobs = min(jobs or default_jobs(todo), len(waiting))
@@ -73,12 +80,12 @@ def _why_here(cells: Sequence[Cell]) -> str | None:
 
 
 def begin(
-    cells: Sequence[Cell], folder: Path | None, checkpoint_every: int | None, tell: Watcher
+    cells: Sequence[Cell], folder: Path | None, checkpoint_every: int | None, tell: Watcher, keep_model: bool = False
 ) -> tuple[list[Run], dict[int, Record | Failure]]:
     """The runs of these cells, and the results of those that are finished in the folder, told already."""
     results: dict[int, Record | Failure] = {}
     homes = [None if folder is None else folder / "cells" / cell.name for cell in cells]
-    runs = [Run(cell, home, checkpoint_every) for cell, home in zip(cells, homes, strict=True)]
+    runs = [Run(cell, home, checkpoint_every, keep_model) for cell, home in zip(cells, homes, strict=True)]
     for i, run in enumerate(runs):
         if (record := run.finished()) is not None:
             run.tidy()
@@ -111,16 +118,19 @@ class Run:
     cell: Cell
     home: Path | None = None
     checkpoint_every: int | None = None  # steps, besides every task
+    keep_model: bool = False  # in its folder, in `model`
 
     def finished(self) -> Record | None:
-        """The record, if the cell was finished before."""
-        return None if self.home is None or not (self.home / "record.json").exists() else read_record(self.home)
+        """The record, if the cell was finished before, and its model is there if it is wanted."""
+        if self.home is None or not (self.home / "record.json").exists():
+            return None
+        return None if self.keep_model and not model_folder.is_model(self.home / MODEL) else read_record(self.home)
 
     def perform(self, i: int, tell: Watcher) -> Record | Failure:
         """Run the cell, as number `i`, and keep its record; a bug in a user's method becomes a Failure."""
         try:
             keep = self.checkpoint(lambda note: tell(Event(i, note=note)))
-            record = self.cell.run(lambda progress: tell(Event(i, progress)), keep)
+            record = self.cell.run(lambda progress: tell(Event(i, progress)), keep, self._leave)
         except NotKept:
             raise
         except RunFailed as error:
@@ -133,6 +143,10 @@ class Run:
             write_record(record, self.home)
             self.tidy()
         return record
+
+    def _leave(self, session: Session, record: Record) -> None:
+        if self.home is not None and self.keep_model:
+            model_folder.save(Model.of(self.cell, session, record), self.home / MODEL)
 
     def tidy(self) -> None:
         """Remove what a finished cell does not need: its checkpoint and what earlier tries left behind."""

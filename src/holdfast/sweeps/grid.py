@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.errors import BadInput
+from holdfast.errors import BadInput, guarded
 from holdfast.methods import Learner, methods
 from holdfast.nets import NetSpec, nets
 from holdfast.protocols import Protocol, name_of, protocols
@@ -41,6 +41,7 @@ class Ingredient:
     thing: Any  # a class that takes the settings, or what is ready to use
     values: Mapping[str, Any]
     key: str  # where it was asked for, e.g. method[1]
+    folder: Path = Path()  # where a user's own files are
 
     @property
     def kinds(self) -> dict[str, Any]:
@@ -71,7 +72,7 @@ class Ingredient:
             return own.made(self.thing, values, self.owner)
         if not values:
             return self.thing
-        with own.guarded(self.owner):
+        with guarded(self.owner):
             made = replace(self.thing, **{name: fit(self.kinds[name], value) for name, value in values.items()})
         choose(made, {**vars(self.thing).get("_chosen_by", {}), **dict.fromkeys(values, "given")})
         return made
@@ -98,7 +99,7 @@ def ingredients(role: str, entry: Any, key: str, folder: Path, faults: list[str]
     for name in _values(names, lambda value: not isinstance(value, list)):
         named = _find(role, name, f"{key}.name" if isinstance(entry, Mapping) else key, folder, faults)
         if named is not None:
-            found += list(_spread(Ingredient(role, *named, {}, key), table, faults))
+            found += list(_spread(Ingredient(role, *named, {}, key, folder), table, faults))
     if not found and not faults:
         faults.append(f"{key}.name: is an empty list; give at least one value")
     return found
@@ -112,15 +113,26 @@ def values_of(ingredient: Ingredient, setting: str, given: Any) -> list[Any]:
 def wrong(ingredient: Ingredient, setting: str, value: Any, key: str) -> list[str]:
     """Why a setting cannot have this value."""
     if ingredient.role == "stream" and setting in BESIDES and setting in ingredient.kinds:
-        kind = "a data set's name" if setting == "data" else expected(BESIDES[setting])
-        fine = fits(BESIDES[setting], value)
-        return [] if fine else [f"{key}: {setting} of {ingredient.owner} must be {kind}, not {value!r}"]
+        kind = "a data set's name, a path or a table of them" if setting == "data" else expected(BESIDES[setting])
+        if not fits(BESIDES[setting], value):
+            return [f"{key}: {setting} of {ingredient.owner} must be {kind}, not {value!r}"]
+        try:
+            if setting == "data":
+                source_of(value, ingredient.folder)
+        except BadInput as error:
+            return [f"{key}: {fault}" for fault in error.faults]
+        return []
     if not ingredient.kinds or isinstance(ingredient.thing, Stream):
         but = " but its seed" if ingredient.kinds else ""
         return [f"{key}: unknown setting {setting!r}: {ingredient.owner} has no settings here{but}"]
     cls = ingredient.thing if isinstance(ingredient.thing, type) else type(ingredient.thing)
     besides = BESIDES if ingredient.role == "stream" else {}
     return [f"{key}: {fault}" for fault in faults_in(cls, {setting: value}, ingredient.owner, besides)]
+
+
+def source_of(value: Any, folder: Path) -> Any:
+    """What a stream is cut from, as a sweep says it; None where it does not."""
+    return None if value is None else own.source({"name": value} if isinstance(value, str) else value, folder)
 
 
 def _values(given: Any, is_one: Callable[[Any], bool]) -> list[Any]:

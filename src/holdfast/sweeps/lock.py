@@ -1,4 +1,4 @@
-"""One process at a time works on an output folder."""
+"""One process at a time works on an output folder, or on a model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -20,21 +20,24 @@ _held: ContextVar[frozenset[Path]] = ContextVar("held", default=frozenset())
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(
+    folder: Path, refuse: Callable[[Path], None] = refuse_foreign, choose: str = "choose another --out"
+) -> Iterator[None]:
     """Keep all others from a folder until the block ends; inside, it may be asked for again.
 
-    The kernel frees the lock when its holder dies, so it never outlives a process, whatever the clock does.
+    `refuse` refuses a folder that is not ours; `choose`: what to do about one that cannot be had. The kernel frees the
+    lock when its holder dies, so it never outlives a process, whatever the clock does.
     """
     place = folder.resolve()
     if place in _held.get():
         yield
         return
-    refuse_foreign(folder)
+    refuse(folder)
     new = not folder.exists()
     try:
-        handle = _taken(folder)
+        handle = _taken(folder, choose)
     except OSError as error:
-        raise unusable(folder, error) from error
+        raise unusable(folder, error, choose) from error
     for path in [path for path in folder.iterdir() if path.name.startswith(HALF_WRITTEN)]:
         path.unlink(missing_ok=True)
     token = _held.set(_held.get() | {place})
@@ -49,7 +52,7 @@ def locked(folder: Path) -> Iterator[None]:
                 folder.rmdir()
 
 
-def _taken(folder: Path) -> int:
+def _taken(folder: Path, choose: str) -> int:
     """The open lock file with our number in it."""
     deadline = time.monotonic() + GRACE
     while True:
@@ -71,7 +74,7 @@ def _taken(folder: Path) -> int:
         elif time.monotonic() > deadline:
             other = os.read(handle, 20).decode(errors="replace")
             os.close(handle)
-            raise BadInput(f"{folder} is in use by process {other or 'unknown'}; wait for it, or choose another --out")
+            raise BadInput(f"{folder} is in use by process {other or 'unknown'}; wait for it, or {choose}")
         os.close(handle)
         time.sleep(0.02)
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import importlib.util
 import inspect
+import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
 from torch import nn
 
-from holdfast.errors import BadInput, unknown
+from holdfast.data import Features, Source, kinds_of, path_of, words_of
+from holdfast.errors import BadInput, guarded, unknown
 from holdfast.settings import Shelf, defaults, faults_in, hints, make, settings_of
 from holdfast.streams import BESIDES
 from holdfast.types import StreamInfo
@@ -66,6 +68,53 @@ def net(word: str) -> Callable[[StreamInfo], nn.Module]:
     return make_net  # type: ignore[no-any-return]
 
 
+def source(said: Mapping[str, Any], folder: Path = Path()) -> Source | str:
+    """Data as words say them: a `name` or path, and perhaps label, test, columns and features (path/to/file.py:name).
+
+    Paths begin in `folder`.
+    """
+    words = [field.name for field in dataclasses.fields(Source) if field.name != "data"]
+    faults = [unknown("setting", str(key), ["name", *words], " of data") for key in said if key not in ("name", *words)]
+    faults += [
+        f"{key} of data must be a word, not {value!r}"
+        for key, value in said.items()
+        if not isinstance(value, str) and not (key == "columns" and isinstance(value, Mapping))
+    ]
+    if "name" not in said:
+        faults.append('data must have a name or a path, e.g. {name = "flowers.csv", label = "species"}')
+    if faults:
+        raise BadInput(*faults)
+    given = {key: value for key, value in said.items() if key != "name"}
+    if "test" in given:
+        given["test"] = _placed(given["test"], folder)
+    if "features" in given:
+        file, _, name = given["features"].rpartition(":")
+        given["features"] = features(f"{_placed(file, folder)}:{name}" if file else given["features"])
+    kinds_of(given.get("columns"))
+    place = _placed(said["name"], folder)
+    return Source(place, **given) if given else place
+
+
+def _placed(word: str, folder: Path) -> str:
+    """A path, or several separated by commas, from where the folder is; a name stays."""
+    if folder == Path():
+        return word
+    paths = [(each, path_of(each) or (Path(each) if is_own(each) else None)) for each in words_of(word)]
+    return ",".join(each if path is None else os.path.join(folder, path) for each, path in paths)
+
+
+def features(word: str) -> Features:
+    """A user's function of raw rows, or a module that is one."""
+    if not is_own(word):
+        raise BadInput(f"features must be named as path/to/file.py:name, not {word!r}")
+    file, name, module = _module(word)
+    makers = _defined(module, inspect.isfunction)
+    found = _named(file, name, module, makers, "function")
+    if isinstance(found, type) or not callable(found):
+        raise BadInput(f"{name} of {file} must be a function of rows that gives a vector for each")
+    return found  # type: ignore[no-any-return]
+
+
 def made(cls: type[T], values: Mapping[str, Any], owner: str, option: str = "") -> T:
     """An instance with these settings; a field without a default must be among them. `option`: how they are given."""
     lacking = [
@@ -90,17 +139,6 @@ def needed(cls: type) -> list[str]:
     """The settings that have no default."""
     usual = defaults(cls)
     return [name for name in hints(cls) if name not in usual]
-
-
-@contextmanager
-def guarded(what: str, cannot: str = "be made") -> Iterator[None]:
-    """Whatever a user's code raises becomes one line."""
-    try:
-        yield
-    except BadInput:
-        raise
-    except (Exception, SystemExit) as error:  # user's code may raise anything
-        raise BadInput(f"{what} cannot {cannot}: {type(error).__name__}: {error}") from error
 
 
 def _module(word: str) -> tuple[str, str, ModuleType]:

@@ -8,7 +8,7 @@ import json
 import math
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ LOCK = ".lock"
 TRIALS = "trials"  # a folder inside: the runs that chose settings, an output folder of their own
 OURS = (
     "experiment.json", "cells", "sweeps", TRIALS, "summary.json", "report.html", "reproduction.json", "diagnosis.json",
-    "progress.json", LOCK,
+    "progress.json", "figures", LOCK,
 )  # fmt: skip
 HALF_WRITTEN = tuple(f".{name}." for name in OURS)  # how temporary files are called, which a killed process leaves
 _FILES = {  # beside record.json
@@ -33,13 +33,14 @@ _FILES = {  # beside record.json
     "images.npz": ("images",),  # whoever may not pass images on takes this file out
 }
 _ARRAYS = tuple(name for names in _FILES.values() for name in names)
+RECORD = (*_FILES, "record.json")
 _ROWS = {
     "tasks": {"name", "classes", "n_train", "n_val", "n_test"},
     "scorings": {"after_task", "step"},
     "curves": {"after_task", "step", "task", "accuracy", "loss"},
 }
 # What a cut, spoiled or foreign file raises; a spoiled header may also ask for an unknown method or for all memory.
-_UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
+UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
 
 
 def dumps(value: Any) -> str:
@@ -51,7 +52,8 @@ def to_json(record: Record) -> dict[str, Any]:
     """The content of record.json; what was not scored is null."""
     values = {f.name: getattr(record, f.name) for f in fields(record) if f.name not in _ARRAYS}
     R = [[None if math.isnan(accuracy) else accuracy for accuracy in row] for row in record.R.tolist()]
-    return {"schema": SCHEMA, **values, "R": R, "baseline": record.baseline.tolist()}
+    baseline = [None if math.isnan(accuracy) else accuracy for accuracy in record.baseline.tolist()]
+    return {"schema": SCHEMA, **values, "R": R, "baseline": baseline}
 
 
 def from_json(values: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Record:
@@ -68,36 +70,45 @@ def from_json(values: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Re
     return Record(**content)
 
 
-def write_record(record: Record, folder: Path) -> None:
-    """record.json last: it means a whole cell."""
-    folder.mkdir(parents=True, exist_ok=True)
+def record_files(record: Record) -> dict[str, bytes]:
+    """What is written of a record, by name; record.json last: it means a whole cell."""
+    files = {}
     for file, names in _FILES.items():
         arrays = {f"{name}_{i}": array for name in names for i, array in enumerate(getattr(record, name))}
         if arrays:
             packed = io.BytesIO()
             np.savez_compressed(packed, **arrays)
-            write_bytes(folder / file, packed.getvalue())
-    write_text(folder / "record.json", json.dumps(to_json(record), allow_nan=False))
+            files[file] = packed.getvalue()
+    return {**files, "record.json": json.dumps(to_json(record), allow_nan=False).encode()}
+
+
+def write_record(record: Record, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in record_files(record).items():
+        write_bytes(folder / name, content)
 
 
 def read_record(folder: Path) -> Record:
     """The record of a finished cell."""
     try:
-        values = json.loads((folder / "record.json").read_text())
-        if values.get("schema") != SCHEMA:
-            raise BadInput(f"{folder}/record.json has schema {values.get('schema')}, this version reads {SCHEMA}")
-        arrays: dict[str, np.ndarray] = {}
-        for file in (folder / name for name in _FILES if (folder / name).exists()):
-            with np.load(file, allow_pickle=False) as found:
-                arrays |= dict(found)
-        return from_json(values, arrays)
-    except BadInput:
-        raise
-    except (*_UNREADABLE, KeyError, TypeError, AttributeError) as error:
+        return record_of_files({path.name: path.read_bytes() for name in RECORD if (path := folder / name).exists()})
+    except (*UNREADABLE, KeyError, TypeError, AttributeError) as error:
         reason = str(error).splitlines() or [type(error).__name__]
         raise BadInput(
             f"{folder} does not hold a readable record: {reason[0]}; without that folder, its run is made again"
         ) from error
+
+
+def record_of_files(files: Mapping[str, bytes]) -> Record:
+    """The record that `record_files` wrote."""
+    values = json.loads(files["record.json"])
+    if values.get("schema") != SCHEMA:
+        raise ValueError(f"record.json has schema {values.get('schema')}, this version reads {SCHEMA}")
+    arrays: dict[str, np.ndarray] = {}
+    for file in (name for name in _FILES if name in files):
+        with np.load(io.BytesIO(files[file]), allow_pickle=False) as found:
+            arrays |= dict(found)
+    return from_json(values, arrays)
 
 
 def read_records(folder: Path) -> list[Record]:
@@ -172,21 +183,26 @@ def _union(sweeps: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         "seeds": sorted({seed for sweep in sweeps.values() for seed in sweep.get("seeds", [])}),
         "cells": list(dict.fromkeys(cell for sweep in sweeps.values() for cell in sweep.get("cells", []))),
         "versions": list(sweeps.values())[-1].get("versions", {}),
+        "made": list(sweeps.values())[-1].get("made", {}),
     }
 
 
-def claim(folder: Path, experiment: Mapping[str, Any]) -> None:
-    """Make the folder this experiment's, or refuse it when it is another's, naming the first differing setting."""
+def claim(folder: Path, experiment: Mapping[str, Any], code: Callable[[], Mapping[str, str]] = dict) -> None:
+    """Make the folder this experiment's, or refuse it when it is another's, naming the first differing setting.
+
+    How and when it was `made` may differ; the first time stands. `code` gives the digests in it, and what each is the
+    digest of.
+    """
     path = folder / "experiment.json"
     new = json.loads(json.dumps(experiment))
     if path.exists():
         if "sweeps" in _read_experiment(path):
             raise BadInput(f"{folder} is a store of sweeps; choose another --out")
-        difference = _first_difference(_read_experiment(path), new)
+        old = _read_experiment(path)
+        difference = _first_difference({**old, "made": new.get("made")}, new)
         if difference is not None:
-            where, was, now = difference
             raise BadInput(
-                f"{folder} holds another experiment: {where} was {was}, is now {now}; choose another --out, "
+                f"{folder} holds another experiment: {_told(*difference, code())}; choose another --out, "
                 "or --fresh to start over"
             )
         return
@@ -211,11 +227,11 @@ def refuse_foreign(folder: Path) -> None:
         raise BadInput(f"{folder} exists and is not an output folder of Holdfast; choose another --out")
 
 
-def unusable(folder: Path, error: OSError) -> BadInput | NotKept:
+def unusable(folder: Path, error: OSError, choose: str = "choose another --out") -> BadInput | NotKept:
     """Why nothing can be kept in a folder; a full disk is nobody's mistake."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return NotKept(error.errno, error.strerror, str(folder))
-    return BadInput(f"{folder} cannot be written to ({error.strerror}); choose another --out")
+    return BadInput(f"{folder} cannot be written to ({error.strerror}); {choose}")
 
 
 def _read_experiment(path: Path) -> dict[str, Any]:
@@ -228,7 +244,13 @@ def _read_experiment(path: Path) -> dict[str, Any]:
     return content
 
 
-def _first_difference(old: Any, new: Any, where: str = "") -> tuple[str, str, str] | None:
+def _told(where: str, was: Any, now: Any, code: Mapping[str, str]) -> str:
+    if was is not None and isinstance(now, str) and now in code:
+        return f"the code of {code[now]} changed since"
+    return f"{where} was {_short(was)}, is now {_short(now)}"
+
+
+def _first_difference(old: Any, new: Any, where: str = "") -> tuple[str, Any, Any] | None:
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted({*old, *new}, key=lambda key: (key == "cells", key)):  # their hashes follow from the rest
             found = _first_difference(old.get(key), new.get(key), f"{where}.{key}" if where else key)
@@ -240,8 +262,8 @@ def _first_difference(old: Any, new: Any, where: str = "") -> tuple[str, str, st
         if len(old) == len(new) or all(in_words):
             pairs = enumerate(zip(old, new, strict=False))
             found = next(filter(None, (_first_difference(a, b, f"{where}[{i}]") for i, (a, b) in pairs)), None)
-            return found or (None if len(old) == len(new) else (f"the number of {where}", f"{len(old)}", f"{len(new)}"))
-    return None if old == new else (where, _short(old), _short(new))
+            return found or (None if len(old) == len(new) else (f"the number of {where}", len(old), len(new)))
+    return None if old == new else (where, old, new)
 
 
 def _short(value: Any) -> str:
