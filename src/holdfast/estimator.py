@@ -40,7 +40,7 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ...     now = (y >= low) & (y < low + 5)
     ...     model = model.partial_fit(X[now] / 16, y[now])
     >>> model.score(X / 16, y) > 0.8, model.card_["no_old_data"]["value"]
-    (True, 500)
+    (True, 457)
     """
 
     classes_: np.ndarray  # seen so far, sorted

@@ -171,7 +171,6 @@ def refused(holdfast, here: Path, command: str) -> list[str]:
         ("list methods --jsn", ["'--jsn'", "'--json'"]),
         ("report", ["'DIR'", "holdfast report --help"]),
         ("report nowhere", ["nowhere", "experiment.json"]),
-        ("report nowhere --out .", ["folder", "name of a file"]),
         ("audit nowhere", ["nowhere", "experiment.json"]),
         ("data fetch mnits", ["'mnits'", "'mnist'"]),
         ("data verify mnits", ["'mnits'", "'mnist'"]),
@@ -239,6 +238,11 @@ def test_all_faults_are_told_at_once(holdfast, here):
     assert len(complaints) == len(expected)
     for thing in expected:
         assert sum(thing in line for line in complaints) >= 1, thing
+
+
+def test_a_report_is_refused_for_where_it_comes_from_and_where_it_goes(holdfast, here):
+    nothing, a_folder = refused(holdfast, here, "report nowhere --out .")
+    assert "experiment.json" in nothing and "name of a file" in a_folder
 
 
 def test_stream_and_net_are_looked_at_beside_other_faults(holdfast, here):

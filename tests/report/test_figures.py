@@ -96,9 +96,9 @@ def test_captions_say_the_scenario_and_what_is_read_aloud(page, files):
     assert curves.caption == "Mean accuracy over the tasks seen so far"
     assert re.match(r"class scenario · task label hidden at test · split: data digits", curves.heading)
     first = figures.drawn_in(page)[0]
-    assert (first.title, first.caption) == ("A bars", "A bars · class, task label hidden")
+    assert (first.title, first.caption) == ("A bars", "A bars · class, task label hidden · smoke run on digits")
     text = files[figures.INDEX].decode()
-    assert r"\caption{Published and measured. A bars $\cdot$ class, task label hidden.}" in text
+    assert r"\caption{Published and measured. A bars $\cdot$ class, task label hidden $\cdot$ smoke run on digits.}" in text
     assert text.count(r"\includegraphics") == text.count(r"\caption") == len(figures.drawn_in(page))
 
 

@@ -80,17 +80,17 @@ class Model:
     it has learned.
 
     >>> import holdfast as hf
-    >>> digits = hf.stream("split", tasks=2, examples=100)
+    >>> digits = hf.stream("split", tasks=2)
     >>> model = hf.model("er", classes=10)
     >>> for task in digits.tasks:
     ...     record = model.learn(task.train.raw(), task.train.y)
-    >>> model.predict(digits.tasks[0].test.raw(slice(2))).tolist(), record.card["no_old_data"]["value"]
-    (['4', '0'], 500)
+    >>> model.predict(digits.tasks[0].test.raw(slice(3))).tolist(), record.card["no_old_data"]["value"]
+    (['1', '3', '2'], 448)
     """
 
     cell: Cell = field(repr=False)  # its stream has the tasks learned so far, without their rows
     state: State = field(default=None, repr=False)  # of the run
-    record: Record | None = None
+    record: Record | None = field(default=None, repr=False)
     tests: tuple[str, ...] = ()  # a sum of each task's test rows, by which they are known again; empty: none were given
     closed: str = ""  # why it cannot learn more, besides what its method says
     known: int = 0  # so many of the first outputs are of classes that a warm network knew
