@@ -98,7 +98,8 @@ def test_captions_say_the_scenario_and_what_is_read_aloud(page, files):
     first = figures.drawn_in(page)[0]
     assert (first.title, first.caption) == ("A bars", "A bars · class, task label hidden · smoke run on digits")
     text = files[figures.INDEX].decode()
-    assert r"\caption{Published and measured. A bars $\cdot$ class, task label hidden $\cdot$ smoke run on digits.}" in text
+    said = r"A bars $\cdot$ class, task label hidden $\cdot$ smoke run on digits"
+    assert rf"\caption{{Published and measured. {said}.}}" in text
     assert text.count(r"\includegraphics") == text.count(r"\caption") == len(figures.drawn_in(page))
 
 
