@@ -10,6 +10,7 @@ import torch
 
 import holdfast as hf
 from holdfast.checks.learner import _equal as equal
+from holdfast.errors import BadInput
 from holdfast.methods import Rung
 from holdfast.methods.finetune import Finetune
 from holdfast.metrics import lca
@@ -134,6 +135,36 @@ def test_every_task_takes_the_best_of_all_it_tried_and_begins_where_the_one_befo
     assert record.settings["protocol.lr"]["chosen_by"] == record.settings["protocol.decay"]["chosen_by"] == "val:task"
     assert record.card["causal_selection"]["met"]
     assert [len(trials(record, t)) for t in range(3)] == [4, 4, 4]
+
+
+def test_the_last_step_alone_counts_where_it_is_asked_for(stream):
+    """Judged, taken and noted; looked at before the first step and after the last."""
+    protocol = small(weights_from="last", patience=None)
+    kept, nets = [], []
+
+    class Watched(Finetune):
+        def finish(self, train):
+            kept.append(self.net.theta.detach().clone())
+
+        def start(self, net, optimiser, info, rng):
+            super().start(net, optimiser, info, rng)
+            nets.append(net.copy())
+
+    record = hf.run(Watched(), stream, protocol=protocol, seed=0)
+    begun, steps = nets[-1], 3 * protocol.epochs
+    for task in stream.tasks:
+        ends = {
+            (lr, decay): by_hand(stream, protocol, task, begun, lr, decay)[-1]
+            for lr in protocol.lr
+            for decay in protocol.decay
+        }
+        best = max(ends, key=lambda point: ends[point][0])
+        assert tuple(record.settings[f"protocol.{name}"]["value"][task.t] for name in ("lr", "decay")) == best
+        torch.testing.assert_close(kept[task.t], ends[best][1], rtol=1e-4, atol=1e-5)
+        begun.set(kept[task.t])
+    assert record.settings["protocol.stop"]["value"] == [steps] * 3
+    with pytest.raises(BadInput, match="patience=none with weights_from=last"):
+        hf.run("finetune", stream, protocol=small(weights_from="last"))
 
 
 def test_what_was_not_chosen_counts_in_the_cost_and_one_value_is_no_choice(stream):

@@ -34,7 +34,7 @@ RATES = {"protocol.lr": "lr", "protocol.later_lr": "lr", "protocol.decay": "deca
 class Looks:
     """When a trial is looked at, and at what: what the task is judged by, and the tests of all tasks so far."""
 
-    every: int | None = None  # steps between two looks; none: those of one pass
+    every: float | None = None  # steps between two looks; none: those of one pass; infinity: all
     early: tuple[int, ...] = (0,)  # also after so many steps
     on_val: bool = True  # a task is judged by its validation rows; else by its test rows
     tests: bool = False  # also look at the tests of all tasks so far, each and together, and note what is found
