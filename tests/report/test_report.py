@@ -123,7 +123,7 @@ def test_the_leader_and_its_ties_are_marked_and_the_upper_bound_is_not(fake):
     marks = {row.group.label: row.cells["acc"].mark for row in table.rows(arena, ["acc"])}
     assert marks == {"best": "best", "gem": "", "finetune": "", "iid": ""}
     text = Page(report.html(better + others)).text
-    assert "best has the highest ACC" in text and "upper bound" in text
+    assert "best has the highest ACC" in text and "all tasks at once" in text
 
 
 def test_one_seed_names_no_winner(fake):
@@ -257,7 +257,7 @@ def test_what_is_pareto_optimal_is_ringed_and_named_and_joined(fake):
     drawn, beside = points(figure)
     names = ["finetune", "ewc", "er", "gem"]
     assert [label for label, (_, _, ringed) in drawn.items() if ringed] == ["finetune", "ewc", "gem", "er"]
-    assert not drawn["iid"][2]  # cheap and accurate, but an upper bound is no rival
+    assert not drawn["iid"][2]  # cheap and accurate, but what saw all tasks at once is no rival
     (stairs,) = [trace for trace in figure.data if trace.name == "front"]
     assert list(zip(stairs.x, stairs.y, strict=True))[:4] == [drawn[name][:2] for name in names]
     assert beside == names

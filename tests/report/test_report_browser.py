@@ -99,7 +99,7 @@ def test_a_heading_sorts_its_table_by_pointer_and_by_keyboard(browser, pages):
     assert browser.run(COLUMN, "ACC") == sorted(before)
     assert browser.find("#summary thead th:nth-child(2)").get_attribute("aria-sort") == "ascending"
     browser.find("#summary thead th:nth-child(4) button").click()
-    assert browser.run(COLUMN, "BWT")[-1] == "–"  # the upper bound has none, whichever way it is sorted
+    assert browser.run(COLUMN, "BWT")[-1] == "–"  # what saw all at once has none, whichever way it is sorted
     browser.find("#summary thead th:nth-child(4) button").click()
     assert browser.run(COLUMN, "BWT")[-1] == "–"
 
