@@ -104,10 +104,9 @@ def by_hand(stream, protocol, task, begun, lr, decay):
     return found
 
 
-def test_every_task_takes_the_best_of_all_it_tried_and_begins_where_the_one_before_ended(stream):
-    """Sixty rows in batches of 20 are three steps a pass. Adam begins anew with every task."""
-    protocol = small()
-    kept, nets = [], []
+def watched(stream, protocol):
+    """The record of finetune, the networks it began with, and θ at the end of each task."""
+    nets, kept = [], []
 
     class Watched(Finetune):
         def finish(self, train):
@@ -117,7 +116,13 @@ def test_every_task_takes_the_best_of_all_it_tried_and_begins_where_the_one_befo
             super().start(net, optimiser, info, rng)
             nets.append(net.copy())
 
-    record = hf.run(Watched(), stream, protocol=protocol, seed=0)
+    return hf.run(Watched(), stream, protocol=protocol, seed=0), nets, kept
+
+
+def test_every_task_takes_the_best_of_all_it_tried_and_begins_where_the_one_before_ended(stream):
+    """Sixty rows in batches of 20 are three steps a pass. Adam begins anew with every task."""
+    protocol = small()
+    record, nets, kept = watched(stream, protocol)
     begun = nets[-1]
     for task in stream.tasks:
         tried = {
@@ -140,17 +145,7 @@ def test_every_task_takes_the_best_of_all_it_tried_and_begins_where_the_one_befo
 def test_the_last_step_alone_counts_where_it_is_asked_for(stream):
     """Judged, taken and noted; looked at before the first step and after the last."""
     protocol = small(weights_from="last", patience=None)
-    kept, nets = [], []
-
-    class Watched(Finetune):
-        def finish(self, train):
-            kept.append(self.net.theta.detach().clone())
-
-        def start(self, net, optimiser, info, rng):
-            super().start(net, optimiser, info, rng)
-            nets.append(net.copy())
-
-    record = hf.run(Watched(), stream, protocol=protocol, seed=0)
+    record, nets, kept = watched(stream, protocol)
     begun, steps = nets[-1], 3 * protocol.epochs
     for task in stream.tasks:
         ends = {
