@@ -43,7 +43,9 @@ def standing(g: Group) -> str:
     if not g.complete:
         lacks = words.finished(len(g.seeds), len(g.asked))
         return f' <span class="mark bound" title="{lacks}">not ranked</span>'
-    return ' <span class="mark bound" title="no continual learner; not ranked">all tasks at once</span>' if g.mixed else ""
+    return (
+        ' <span class="mark bound" title="no continual learner; not ranked">all tasks at once</span>' if g.mixed else ""
+    )
 
 
 def of_marks(panel: Mapping[str, Any], over: str) -> str:
