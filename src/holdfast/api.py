@@ -46,6 +46,7 @@ from holdfast.sweeps import (
     read_sweep,
     sweep_of,
     together,
+    tracked,
     trial_cells,
     versions,
     write_text,
@@ -205,6 +206,7 @@ def compare(
     threads: int = 1,
     scenario: str | Sequence[str] | None = None,
     alone: bool = False,
+    track: str | Sequence[str] = (),
 ) -> Comparison:
     """Run several methods on the same streams and seeds, in parallel processes; each seed cuts the stream anew.
 
@@ -213,7 +215,8 @@ def compare(
     With `alone`, each also learns the last task with nothing before it, which gives T(S) (paper 000, eq. 3).
     With `stream_seed`, every run has the stream of that seed, and `seeds` set weights, batches and the learner alone.
     With `out`, results are kept there: finished runs are not repeated, interrupted ones go on from the last task (and
-    every `checkpoint_every` steps of it), and another experiment's folder is refused.
+    every `checkpoint_every` steps of it), and another experiment's folder is refused. `track`, e.g. "tensorboard:logs",
+    tells another program what is measured while it is measured: tensorboard, wandb (offline) or mlflow.
     """
     _refuse_threads(threads)
     chosen = [as_method(m) for m in ([methods] if isinstance(methods, str | Learner | type) else methods)]
@@ -230,7 +233,8 @@ def compare(
     cells = [Cell(m, s, built, way, seed, device, threads=threads) for s in shown for m in chosen for seed in numbers]
     if not cells:
         raise BadInput("there is nothing to run: give at least one method, one stream and one seed")
-    return run_cells(cells, None if out is None else Path(out), jobs, watch, checkpoint_every)
+    with tracked(cells, _words(track), watch) as told:
+        return run_cells(cells, None if out is None else Path(out), jobs, told, checkpoint_every)
 
 
 def sweep(
@@ -248,6 +252,7 @@ def sweep(
     on: str | None = None,
     checkpoint_every: int | None = None,
     threads: int | None = None,
+    track: str | Sequence[str] = (),
 ) -> Comparison:
     """Run methods × streams × nets × protocols × seeds × a grid of settings, or a sweep file: `sweep("file.toml")`.
 
@@ -256,23 +261,25 @@ def sweep(
     cuts the stream with that seed in place of each run's. `out` is a store: sweeps kept in the same one share their
     finished cells. `on="ray"` runs the cells on a Ray cluster of this machine, `on="ray://HOST:PORT"` on another one.
     Unfinished cells are saved in `out` either way, after every task and every `checkpoint_every` steps of it, and go on
-    from there, wherever they are run next.
+    from there, wherever they are run next. `track` as for `compare`.
     """
     said = {"streams": streams, "seeds": seeds, "nets": nets, "protocols": protocols, "grid": grid, "name": name}
     if isinstance(methods, str | Path) and str(methods).endswith(".toml"):
         said |= {"device": device, "threads": threads}
         twice = [word for word, value in said.items() if value is not None]
         if twice:
-            others = "jobs, on, out, watch and checkpoint_every"
+            others = "jobs, on, out, watch, checkpoint_every and track"
             raise BadInput(f"{methods} says its own {', '.join(twice)}; give only {others} beside it")
-        return run_sweep(read_sweep(methods), None if out is None else Path(out), jobs, watch, on, checkpoint_every)
-    given = {"method": methods, "stream": streams, "net": nets, "protocol": protocols}
-    listed = {role: _listed(things) for role, things in given.items() if things is not None}
-    entries = gridded({"stream": ["split"], "net": ["mlp"], "protocol": ["online"], **listed}, grid or {})
-    numbers = 1 if seeds is None else seeds if isinstance(seeds, int) else list(seeds)
-    ways = {"device": device or "auto", "threads": 1 if threads is None else threads}
-    wanted = sweep_of({**entries, "seeds": numbers, **ways}, name or "sweep")
-    return run_sweep(wanted, None if out is None else Path(out), jobs, watch, on, checkpoint_every)
+        wanted = read_sweep(methods)
+    else:
+        given = {"method": methods, "stream": streams, "net": nets, "protocol": protocols}
+        listed = {role: _listed(things) for role, things in given.items() if things is not None}
+        entries = gridded({"stream": ["split"], "net": ["mlp"], "protocol": ["online"], **listed}, grid or {})
+        numbers = 1 if seeds is None else seeds if isinstance(seeds, int) else list(seeds)
+        ways = {"device": device or "auto", "threads": 1 if threads is None else threads}
+        wanted = sweep_of({**entries, "seeds": numbers, **ways}, name or "sweep")
+    with tracked(wanted.cells, _words(track), watch) as told:
+        return run_sweep(wanted, None if out is None else Path(out), jobs, told, on, checkpoint_every)
 
 
 def run_sweep(
@@ -619,6 +626,10 @@ def _refuse_threads(threads: Any) -> None:
 
 def _listed(given: Any) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def _words(given: str | Sequence[str]) -> Sequence[str]:
+    return [given] if isinstance(given, str) else given
 
 
 def as_method(given: str | Learner | type[Learner]) -> Learner:

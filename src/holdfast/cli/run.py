@@ -94,6 +94,10 @@ def run(
         bool, Option("--keep-model", help="Leave each run's model in its folder, to predict and to learn more.")
     ] = False,
     out: Annotated[str | None, Option(metavar="DIR", help="Where results are kept.  [default: below runs/]")] = None,
+    track: Annotated[
+        list[str] | None,
+        Option(metavar="NAME[:DIR]", help="Tell tensorboard, wandb (offline) or mlflow what is measured, meanwhile."),
+    ] = None,
     fresh: Annotated[bool, Option("--fresh", help="Throw away what DIR holds and start over.")] = False,
     json: Annotated[bool, Option("--json", help="Print summary.json, and nothing else.")] = False,
     quiet: Annotated[bool, Option("--quiet", help="Print nothing but errors.")] = False,
@@ -132,7 +136,7 @@ def run(
         checkpoint_every=checkpoint_every,
         keep_model=keep_model,
     )
-    return run_asked(asked, Output(out, fresh, json, quiet), faults)
+    return run_asked(asked, Output(out, fresh, json, quiet, track=tuple(track or ())), faults)
 
 
 def _sorted_out(words: list[str], options: list[str]) -> tuple[list[str], list[str]]:

@@ -19,6 +19,10 @@ def sweep(
     out: Annotated[
         str | None, Option(metavar="DIR", help="The store; sweeps in one share finished cells.  [default: runs/<name>]")
     ] = None,
+    track: Annotated[
+        list[str] | None,
+        Option(metavar="NAME[:DIR]", help="Tell tensorboard, wandb (offline) or mlflow what is measured, meanwhile."),
+    ] = None,
     fresh: Annotated[bool, Option("--fresh", help="Throw away what DIR holds of this sweep's cells.")] = False,
     json: Annotated[bool, Option("--json", help="Print the sweep's summary.json, and nothing else.")] = False,
     quiet: Annotated[bool, Option("--quiet", help="Print nothing but errors.")] = False,
@@ -31,4 +35,4 @@ def sweep(
     from holdfast.commands.sweep import perform_sweep
 
     given = {"jobs": jobs, "on": on, "checkpoint_every": checkpoint_every}
-    return perform_sweep(file, given, Output(out, fresh, json, quiet))
+    return perform_sweep(file, given, Output(out, fresh, json, quiet, track=tuple(track or ())))

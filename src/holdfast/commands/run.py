@@ -13,7 +13,7 @@ from holdfast.commands.experiment import Asked, Execution, cells_of
 from holdfast.commands.progress import shown
 from holdfast.commands.terminal import FAILED, Stopped, complain, print_json, tell
 from holdfast.errors import BadInput, NotKept, RunFailed
-from holdfast.sweeps import Cell, execute, locked
+from holdfast.sweeps import Cell, execute, locked, tracked, tracking
 from holdfast.sweeps.board import posted
 from holdfast.sweeps.executor import MODEL
 
@@ -27,6 +27,7 @@ class Output:
     json: bool = False
     quiet: bool = False
     announce: Callable[[str], None] = tell  # how it says where the report is
+    track: tuple[str, ...] = ()  # other programs that hear what is measured, and where
 
 
 def run_asked(asked: Asked, output: Output, faults: Sequence[str] = ()) -> int:
@@ -35,6 +36,7 @@ def run_asked(asked: Asked, output: Output, faults: Sequence[str] = ()) -> int:
     cells, ways = cells_of(asked, found)
     if output.out is not None:
         found += folder.faults(Path(output.out), output.fresh)
+    found += tracking.faults(output.track)
     if found:
         raise BadInput(*dict.fromkeys(found))
     tell_data(cells, output.quiet)
@@ -56,7 +58,8 @@ def performed(cells: Sequence[Cell], ways: Execution, home: Path, output: Output
     if output.fresh:
         folder.clear(home)
     experiment = claimed(home, cells)
-    with shown(cells, output.quiet) as board, posted(board, home):
+    with shown(cells, output.quiet) as board, tracked(cells, output.track, board.watch) as told, posted(board, home):
+        board.watch = told
         results = execute(cells, home, ways.jobs, board, ways.checkpoint_every, ways.keep_model)
     comparison = Comparison.of(cells, results, experiment)
     comparison.keep(home)

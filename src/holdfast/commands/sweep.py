@@ -14,7 +14,7 @@ from holdfast.commands.progress import shown
 from holdfast.commands.run import Output, alone, said, tell_data
 from holdfast.errors import BadInput
 from holdfast.settings import Count, make
-from holdfast.sweeps import on_ray, read_sweep
+from holdfast.sweeps import on_ray, read_sweep, tracked, tracking
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ def perform_sweep(file: str, given: Mapping[str, str | None], output: Output) ->
     faults += on_ray.faults(given["on"])
     if output.out is not None:
         faults += folder.faults(Path(output.out), fresh=False)
+    faults += tracking.faults(output.track)
     if faults or wanted is None:
         raise BadInput(*faults)
     tell_data(wanted.cells, output.quiet)
@@ -46,6 +47,7 @@ def perform_sweep(file: str, given: Mapping[str, str | None], output: Output) ->
             for home in (store / "cells" / cell.name for cell in wanted.cells):
                 if home.is_dir() and not home.is_symlink():
                     shutil.rmtree(home)
-        with shown(wanted.cells, output.quiet) as board:
+        with shown(wanted.cells, output.quiet) as board, tracked(wanted.cells, output.track, board.watch) as told:
+            board.watch = told
             comparison = run_in_store(wanted, store, ways.jobs, board, ways.on, ways.checkpoint_every)
     return said(comparison, store / "sweeps" / wanted.name, output)

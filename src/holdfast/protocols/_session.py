@@ -51,6 +51,8 @@ class Progress:
     step: int
     steps: int
     doing: str = ""  # work beside the steps, which has steps of its own; empty: the protocol's
+    scored: Mapping[int, float] = field(default_factory=dict)  # accuracies of tasks, where it was just scored
+    updates: int = 0  # until then
 
 
 Watch = Callable[[Progress], None]
@@ -315,6 +317,10 @@ class Session:
         m.uncertainties.append(sampled if len(sampled) == len(scores) else [])
         for task in tasks:
             m.curves.append(self.curve_row(after_task, step, task, scores[task.t]))
+        if self.watch is not None:
+            before = 0 if self.learner.mixes else round(sum(m.updates[:after_task]))
+            found, total = {t: score.accuracy for t, score in scores.items()}, max(step, self.steps)
+            self.watch(Progress(after_task, len(self.stream), step, total, scored=found, updates=before + step))
 
     def _asked(self, after_task: int) -> tuple[Task, ...]:
         """The tasks that a scoring asks about. Where tasks are mixed, all are seen from the start."""

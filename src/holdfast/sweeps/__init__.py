@@ -19,10 +19,11 @@ from holdfast.sweeps.store import (
     write_record,
     write_text,
 )
+from holdfast.sweeps.tracking import tracked
 
 __all__ = [
     "Cell", "Choice", "Event", "Failure", "Grid", "Known", "Model", "NetLike", "Sweep", "Watcher", "check_all",
     "choose", "claim", "claim_sweep", "execute", "gridded", "locked", "no_tasks", "read_cells", "read_experiment",
-    "read_failures", "read_record", "read_records", "read_sweep", "sweep_of", "together", "trial_cells", "versions",
-    "write_record", "write_text",
+    "read_failures", "read_record", "read_records", "read_sweep", "sweep_of", "together", "tracked", "trial_cells",
+    "versions", "write_record", "write_text",
 ]  # fmt: skip
