@@ -10,7 +10,6 @@ import torch
 
 import holdfast as hf
 from holdfast.checks.learner import _equal as equal
-from holdfast.errors import BadInput
 from holdfast.methods import Rung
 from holdfast.methods.finetune import Finetune
 from holdfast.metrics import lca
@@ -142,24 +141,42 @@ def test_every_task_takes_the_best_of_all_it_tried_and_begins_where_the_one_befo
     assert [len(trials(record, t)) for t in range(3)] == [4, 4, 4]
 
 
-def test_the_last_step_alone_counts_where_it_is_asked_for(stream):
-    """Judged, taken and noted; looked at before the first step and after the last."""
-    protocol = small(weights_from="last", patience=None)
+def test_trials_may_be_compared_by_their_later_looks_and_still_take_their_best_step(stream):
+    """Twelve steps, looked at after 0 to 5, 6, 9, 10 and 12: from step 6 on they are later."""
+    protocol = small(judged_by="later looks", lr=(0.1, 0.01))
     record, nets, kept = watched(stream, protocol)
-    begun, steps = nets[-1], 3 * protocol.epochs
+    begun = nets[-1]
     for task in stream.tasks:
-        ends = {
-            (lr, decay): by_hand(stream, protocol, task, begun, lr, decay)[-1]
+        tried = {
+            (lr, decay): by_hand(stream, protocol, task, begun, lr, decay)
             for lr in protocol.lr
             for decay in protocol.decay
         }
-        best = max(ends, key=lambda point: ends[point][0])
+        later = {point: np.mean([q for q, _ in course[-4:]]) for point, course in tried.items()}
+        best = max(later, key=later.get)
+        theta = max(tried[best], key=lambda look: look[0])[1]
         assert tuple(record.settings[f"protocol.{name}"]["value"][task.t] for name in ("lr", "decay")) == best
-        torch.testing.assert_close(kept[task.t], ends[best][1], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(kept[task.t], theta, rtol=1e-4, atol=1e-5)
         begun.set(kept[task.t])
-    assert record.settings["protocol.stop"]["value"] == [steps] * 3
-    with pytest.raises(BadInput, match="patience=none with weights_from=last"):
-        hf.run("finetune", stream, protocol=small(weights_from="last"))
+
+
+@pytest.mark.parametrize(("rule", "taken", "worth"), [("best look", "peak", 0.9), ("later looks", "steady", 0.5)])
+def test_a_single_high_look_does_not_make_a_trial_the_best_of_its_later_looks(rule, taken, worth):
+    """Ten steps, one a pass: 3 right of ten but at step 7, or 5 of ten."""
+
+    class Either(Scripted):
+        def options(self, train):
+            return ["steady", "peak"]
+
+        def choose(self, option):
+            self.script = (5,) if option == "steady" else (3, 3, 3, 3, 3, 3, 3, 9, 3)
+
+    data = hf.stream("split", tasks=2, examples=300, val=0.5, test_examples=50, scenario="task")
+    protocol = small(lr=(0.1,), decay=(0.0,), epochs=10, batch=400, patience=None, judged_by=rule)
+    record = hf.run(Either(), data, protocol=protocol)
+    (row,) = [row for row in trials(record) if row["chosen"]]
+    assert (row["option"], row["quality"]) == (taken, pytest.approx(worth, abs=0.01))
+    assert row["stop"] == (7 if taken == "peak" else 0)
 
 
 def test_what_was_not_chosen_counts_in_the_cost_and_one_value_is_no_choice(stream):

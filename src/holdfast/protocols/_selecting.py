@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby, islice
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import torch
@@ -34,7 +35,7 @@ RATES = {"protocol.lr": "lr", "protocol.later_lr": "lr", "protocol.decay": "deca
 class Looks:
     """When a trial is looked at, and at what: what the task is judged by, and the tests of all tasks so far."""
 
-    every: float | None = None  # steps between two looks; none: those of one pass; infinity: all
+    every: int | None = None  # steps between two looks; none: those of one pass
     early: tuple[int, ...] = (0,)  # also after so many steps
     on_val: bool = True  # a task is judged by its validation rows; else by its test rows
     tests: bool = False  # also look at the tests of all tasks so far, each and together, and note what is found
@@ -79,6 +80,15 @@ class Tried:
     def highest(self) -> float:
         """The best that the task was ever judged by."""
         return max(found[0] for _, found in self.looks)
+
+    def quality(self) -> float:
+        """That of the step where it was stopped."""
+        return self.kept.quality
+
+    def later(self) -> float:
+        """The mean of what the looks in the later half of its steps gave."""
+        half = self.looks[-1][0] / 2
+        return fmean(found[0] for step, found in self.looks if step >= half)
 
     def packed(self) -> dict[str, State]:
         return {**vars(self), "kept": vars(self.kept)}
@@ -176,6 +186,8 @@ class Selection:
             untried = candidates[own["done"] :]
             for tried in self._each(task, untried, quality, stop, of=len(candidates), model=models):
                 found = None if tried.failed else worth(tried)
+                if tried.option is not None:
+                    self.rows[tried.trial]["quality"] = found
                 own["worths"].append(found)
                 if found is not None:
                     known = [*own["best"], (tried.packed(), found)]
@@ -545,7 +557,7 @@ class Selection:
                 "flops": showing.flops,
                 "seconds": showing.seconds,
                 "updates": showing.done,
-                **({} if candidate.option is None else {"option": candidate.option, "quality": kept.quality}),
+                **({} if candidate.option is None else {"option": candidate.option}),
                 **({"failed": failed} if failed else {}),
             },
             *self.rows[number + 1 :],

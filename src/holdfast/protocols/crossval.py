@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -14,7 +13,7 @@ from holdfast.methods import Learner
 from holdfast.protocols._base import Job, Protocol
 from holdfast.protocols._selecting import Budget, Looks, Selection, Tried, faults_of_order, own
 from holdfast.protocols._session import Session
-from holdfast.protocols._stops import Best, Last, Stop
+from holdfast.protocols._stops import Best
 from holdfast.settings import Count, NonNegative, Positive, Whole, provenance
 from holdfast.types import Stream
 
@@ -28,9 +27,9 @@ class Crossval(Protocol):
 
     q(V_t) is the accuracy on the task's validation rows at step s of learning it with learning rate ε, weight decay ω
     and the learner's structural option o. Every combination begins where the task before ended; the first of equals is
-    taken. A trial is over when no look has been better for `patience` steps. With `weights_from=last` there is no
-    max over s: θ_t is that of the last step. The highest of many looks at few validation rows says too much, and the
-    more so the more a trial learns.
+    taken. A trial is over when no look has been better for `patience` steps. With `judged_by=later looks` trials are
+    compared by the mean of q over the later half of their steps, for the highest of many looks at few rows says too
+    much, and the more so the more a trial learns; θ_t is still that of the highest.
 
     >>> import holdfast as hf
     >>> stream = hf.stream("split", tasks=2, examples=100, val=0.2)
@@ -47,9 +46,9 @@ class Crossval(Protocol):
     steps: Count | None = None  # steps on each task, at most; none: as many as its passes have
     least: Whole = 0  # steps on each task, at least: few rows are passed over more often
     patience: Count | None = 300  # steps without improvement after which a trial is over; none: it has all its epochs
-    weights_from: Literal["best", "last"] = "best"  # which step of a trial is judged and taken; last: without patience
+    judged_by: Literal["best look", "later looks"] = "best look"  # how a trial is compared with others
     reset_optimiser: bool = True  # forget the optimiser's state between tasks
-    score_every: Whole = 0  # steps between looks at the validation rows; 0: one pass or, of the last step alone, all
+    score_every: Whole = 0  # steps between looks at the validation rows; 0: one pass
     score_first: Whole = 0  # also score the current task after each of its first batches (LCA)
 
     def faults(self, learner: Learner, stream: Stream) -> list[str]:
@@ -57,10 +56,6 @@ class Crossval(Protocol):
                  if not getattr(self, name)]  # fmt: skip
         if self.steps is not None and self.least > self.steps:
             found.append(f"least of protocol 'crossval' is {self.least} steps, more than the {self.steps} there may be")
-        if self.weights_from == "last" and self.patience is not None:
-            found.append(
-                "patience of protocol 'crossval' waits for a better step; use patience=none with weights_from=last"
-            )
         found += faults_of_order("crossval", learner, stream)
         if not all(len(task.val) for task in stream.tasks):
             found.append(
@@ -73,27 +68,21 @@ class Crossval(Protocol):
         return self.optimiser_of(self.lr[0], self.decay[0])
 
     def show(self, job: Job) -> Session:
-        stop: Callable[[], Stop] = partial(Best, self.patience) if self.weights_from == "best" else Last
-        looks = self._looks()
+        looks = Looks(self.score_every or None, (0, 1, 2, 3, 4, 5, 10), score_first=self.score_first)
         session, budget = (
             job.session(self.descent()),
             Budget(self.batch, self.epochs, most=self.steps, least=self.least),
         )
         selection = Selection(session, budget, looks, reset_optimiser=self.reset_optimiser)
         grid = [{"protocol.lr": lr, "protocol.decay": decay} for lr, decay in product(self.lr, self.decay)]
+        worth = Tried.later if self.judged_by == "later looks" else Tried.quality
         for task in selection.tasks():
-            best = selection.best(task, grid, own, stop, lambda tried: tried.kept.quality)
+            best = selection.best(task, grid, own, partial(Best, self.patience), worth)
             selection.finish(task, best)
             self._note(session.chosen, best)
             selection.take(task, best)
         session.trials = selection.costs()
         return session
-
-    def _looks(self) -> Looks:
-        """At every pass; where the last step alone counts, at that and before the first."""
-        if self.weights_from == "last":
-            return Looks(self.score_every or math.inf, score_first=self.score_first)
-        return Looks(self.score_every or None, (0, 1, 2, 3, 4, 5, 10), score_first=self.score_first)
 
     def _note(self, chosen: dict[str, dict[str, Any]], tried: Tried) -> None:
         """Who chose what, task by task."""
