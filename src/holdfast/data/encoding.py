@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -104,9 +104,10 @@ class Encoding:
         """As what new rows must be read, besides their labels."""
         return {column.name: "number" if isinstance(column, Number) else "category" for column in self.columns}
 
-    def faults(self, columns: Columns) -> list[str]:
-        """Why these columns cannot be encoded."""
-        return list(self._faults(columns))
+    def faults(self, columns: Columns, told: Sequence[str] = ()) -> list[str]:
+        """Why these columns cannot be encoded; nothing of those that a line of `told` is about."""
+        known = {name for name in self.kinds if any(line.startswith(f"column {name!r} ") for line in told)}
+        return list(self._faults(columns, known))
 
     def encode(self, columns: Columns) -> np.ndarray:
         """(N, width) float32; columns are found by name, in any order."""
@@ -163,8 +164,8 @@ class Encoding:
             raise BadInput("this is not an encoding as Holdfast wrote it") from error
         return made
 
-    def _faults(self, columns: Columns) -> Iterator[str]:
-        for mine in self.columns:
+    def _faults(self, columns: Columns, known: Set[str]) -> Iterator[str]:
+        for mine in (column for column in self.columns if column.name not in known):
             column = columns.each.get(mine.name)
             if column is None:
                 near = get_close_matches(mine.name, set(columns.names) - set(self.kinds), n=1)
