@@ -122,13 +122,16 @@ class Encoding:
             start += mine.width
         return places
 
-    def remarks(self, *tables: Columns) -> list[str]:
-        """What is told of these rows: what is missing, what is not known, what is not looked at."""
+    def remarks(self, *tables: Columns, label: str | None = None) -> list[str]:
+        """What is told of these rows: what is missing, what is not known, what is not looked at.
+
+        `label`: the column that has the labels here, where it is another than at first.
+        """
         gaps, others = Counter[str](), Counter[str]()
         for mine, column in ((mine, table.each[mine.name]) for table in tables for mine in self.columns):
             gaps[mine.name] += int(column.missing.sum())
             others[mine.name] += mine.others(column)
-        extra = [n for n in tables[0].names if n not in self.kinds and n != self.label]
+        extra = [n for n in tables[0].names if n not in (*self.kinds, label or self.label)]
         said = {
             "missing values (a number is taken as the mean of the first task, a category as none)": counted(gaps),
             "words that the first task has not, taken as others": counted(others),

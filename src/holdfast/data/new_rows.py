@@ -131,7 +131,7 @@ def _of_table(source: Source, encoding: Encoding, labelled: bool) -> NewRows:
         classes = None if y is None else tuple(map(str, y))
     if faults:
         raise BadInput(*(f"{table.what}: {fault}" for fault in faults))
-    told = [f"{table.columns.rows} rows", *table.columns.told, *encoding.remarks(table.columns)]
+    told = [f"{table.columns.rows} rows", *table.columns.told, *encoding.remarks(table.columns, label=label)]
     x = torch.from_numpy(encoding.encode(table.columns))
     lines = tuple(f"{table.name}: {line}" for line in told)
     return NewRows(x, classes, table.fingerprint, lines, Reading(encoding))
