@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -128,7 +129,7 @@ class Model:
 
     def names(self, task: int | None = None) -> tuple[str, ...]:
         """Those of the columns of `logits`; in a task, of its classes."""
-        return tuple(self._names(self._places(task), task))
+        return tuple(self._names(self.places(task), task))
 
     @property
     def card(self) -> Mapping[str, Any]:
@@ -196,7 +197,7 @@ class Model:
 
     def logits(self, x: Any, task: int | None = None) -> np.ndarray:
         """(n, C) of the same; of sampled predictions, log-probabilities."""
-        return self.outputs(x, task)[:, self._places(task)].numpy()
+        return self.outputs(x, task)[:, self.places(task)].numpy()
 
     def outputs(self, x: Any, task: int | None = None) -> Tensor:
         """(n, O) of all outputs, those of classes that never came included."""
@@ -215,7 +216,7 @@ class Model:
 
     def place(self, name: str, task: int | None = None) -> int | None:
         """The output that stands for a class, in a task; None where it never came and none is reserved."""
-        known = self._places(task)
+        known = self.places(task)
         places = {each: c for c, names in zip(known, self._sets(known, task), strict=True) for each in names}
         return places.get(name, self.stream.reserved.get(name) if task is None else None)
 
@@ -234,11 +235,18 @@ class Model:
         data = _rows(x, y, self.cell.seed)
         x, y = (data.x, data.y) if y is not None else (data.x_test, data.y_test)
         best = torch.from_numpy(self.logits(x, task)).argmax(1)
-        columns = {name: i for i, names in enumerate(self._sets(self._places(task), task)) for name in names}
+        columns = {name: i for i, names in enumerate(self._sets(self.places(task), task)) for name in names}
         right = best == torch.tensor([columns.get(name, -1) for name in data.classes])[y]
         rows = {name: int((y == c).sum()) for c, name in enumerate(data.classes) if (y == c).any()}
         found = {name: right[y == c].double().mean().item() for c, name in enumerate(data.classes) if name in rows}
         return Known(found, rows, tuple(name for name in rows if name not in columns))
+
+    def export(self, path: str | Path) -> None:
+        """Write the network as an ONNX file: rows as they were learned to the logits of the classes known, in the order
+        of `classes`. Refused where a method answers with more than its network's outputs."""
+        from holdfast.sweeps import model_onnx
+
+        model_onnx.write(self, Path(path))
 
     @cached_property
     def learner(self) -> Learner:
@@ -289,7 +297,7 @@ class Model:
         """The outputs of the classes known."""
         return sorted({*range(self.known), *(c for task in self.stream.tasks for c in task.classes)})
 
-    def _places(self, task: int | None) -> list[int]:
+    def places(self, task: int | None = None) -> list[int]:
         """The outputs that may answer."""
         return self._seen if task is None else list(self.stream.tasks[task].classes)
 
