@@ -5,7 +5,8 @@
 Command lines, sweep files, IDX, CIFAR and .mat data, a user's own CSV, Parquet, npz and image files, checkpoints and
 records are spoiled at random: bytes flipped, cut, doubled, swapped for words that mean something. Each is given to the
 command line in a process of its own, which may use 5 seconds of processor time (wall clock would measure the
-neighbours). Whoever is to blame is kept in FOLDER/found.
+neighbours). A user's own files are run, learned by a new model and by one that is there, predicted and scored; a
+`learn` that was refused must leave its model as it was. Whoever is to blame is kept in FOLDER/found.
 """
 
 from __future__ import annotations
@@ -107,6 +108,11 @@ class Room:
         return {str(p): (p.stat().st_mtime_ns, p.stat().st_size) for p in paths}
 
 
+def held(folder: Path) -> dict[str, bytes]:
+    """All files of a folder, byte for byte."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def write_data(data: Path) -> None:
     """Small files in the formats of MNIST, CIFAR-10 and SVHN."""
     rng = np.random.default_rng(0)
@@ -193,6 +199,32 @@ def spoil_cells(file: Path, dice: random.Random) -> None:
         table.to_parquet(file)
 
 
+def spoil_arrays(file: Path, dice: random.Random) -> None:
+    """Other arrays, in an archive that is whole."""
+    with np.load(file) as held:
+        arrays = dict(held)
+    x, y = arrays["x"], arrays["y"]
+    others: tuple[Callable[[], dict[str, object]], ...] = (
+        lambda: {"x": np.where(x > 250, np.nan, x)},
+        lambda: {"x": x.astype(dice.choice(("f2", ">f8", "i8", "?", "c16", "U3")))},
+        lambda: {"x": x.reshape(dice.choice(((60, 36), (60, 6, 6, 1), (60, 1, 1, 6, 6), (2160,), (36, 10, 6))))},
+        lambda: {"x": x[: dice.randrange(60)]},
+        lambda: {"x": np.full((60, 2), dice.choice((1e39, -np.inf, 10**18)))},
+        lambda: {"y": y.astype(dice.choice(("f8", "U9", "S2", "?", "u1", "c8")))},
+        lambda: {"y": np.where(y == 1, np.nan, y)},
+        lambda: {"y": np.array([dice.choice(CELLS) for _ in y], object)},
+        lambda: {"y": y * dice.choice((0, -1, 10**17))},
+        lambda: {"y": y[:, None]},
+        lambda: {dice.choice(("x_test", "y_test", "z", "../y")): x},
+        lambda: {"x_test": x[:9], "y_test": y[:9] + dice.choice((0, 1))},
+    )
+    for _ in range(dice.randint(1, 2)):
+        arrays |= dice.choice(others)()
+    if dice.random() < 0.1:
+        del arrays[dice.choice(sorted(arrays))]
+    np.savez(file, **arrays)  # type: ignore[arg-type]
+
+
 def own_file(name: str) -> Callable[[Room, random.Random], list[str]]:
     """A user's file or folder, where it lies."""
 
@@ -200,11 +232,21 @@ def own_file(name: str) -> Callable[[Room, random.Random], list[str]]:
         own, table = room.data / "own" / name, name.endswith((".csv", ".parquet"))
         if table and dice.random() < 0.6:
             spoil_cells(own, dice)
+        elif name.endswith(".npz") and dice.random() < 0.6:
+            spoil_arrays(own, dice)
         else:
             spoil_one(sorted(p for p in own.rglob("*") if p.is_file()) if own.is_dir() else [own], dice)
         said = ["--label", "kind"] if table and dice.random() < 0.7 else []
         said += ["--columns", dice.choice(("width=category", "width=number", "count=skip"))] * (dice.random() < 0.2)
-        return ["run", "finetune", "--data", str(own), "--tasks", "2", *(said if table else []), *TINY]
+        said = said if table else []
+        how = dice.choice(("run", "begin", "learn", "predict", "score"))
+        if how == "run":
+            return ["run", "finetune", "--data", str(own), "--tasks", "2", *said, *TINY]
+        if how == "begin":
+            return ["learn", str(own), *said, *LITTLE]
+        shutil.copytree(room.root / "models" / name, room.here / "out")
+        label = said[:2] if said[:1] == ["--label"] and how != "predict" else []
+        return [how, str(own), *label, "--model", "out", "--quiet"]
 
     return spoil
 
@@ -222,6 +264,8 @@ def record(room: Room, dice: random.Random) -> list[str]:
     return dice.choice((["report", "out"], ["audit", "out"], ["export", "out", "--csv"], ["watch", "out", "--once"]))
 
 
+LITTLE = "--epochs 1 --set net.hidden=8 --model out --quiet".split()
+OWN = ("flowers.csv", "flowers.parquet", "flowers.npz", "photos")
 KILLED = ["run", "ewc", "--stream", "split", "--tasks", "3", *TINY]
 KINDS = {
     "command line": commands,
@@ -229,10 +273,10 @@ KINDS = {
     "IDX": data_file("mnist"),
     "CIFAR": data_file("cifar-10"),
     ".mat": data_file("svhn"),
-    "CSV": own_file("flowers.csv"),
-    "Parquet": own_file("flowers.parquet"),
-    "npz": own_file("flowers.npz"),
-    "images": own_file("photos"),
+    "CSV": own_file(OWN[0]),
+    "Parquet": own_file(OWN[1]),
+    "npz": own_file(OWN[2]),
+    "images": own_file(OWN[3]),
     "checkpoint": checkpoint,
     "record": record,
 }
@@ -268,6 +312,13 @@ def prepare(room: Room) -> None:
     assert command(KILLED) == 0  # here, so that everything is loaded when processes are forked
     os.chdir(room.root)
     shutil.move(room.here / "out", room.root / "finished")
+    for name in OWN:
+        os.chdir(room.here)
+        said = ["--label", "kind"] if name.endswith((".csv", ".parquet")) else []
+        assert command(["learn", str(room.data / "own" / name), *said, *LITTLE]) == 0
+        os.chdir(room.root)
+        (room.root / "models").mkdir(exist_ok=True)
+        shutil.move(room.here / "out", room.root / "models" / name)
     pid = os.fork()
     if not pid:
         from holdfast.methods.ewc import EWC
@@ -312,7 +363,7 @@ def main() -> None:
         room.here.mkdir()
         shutil.copytree(folder / "data", room.data)
         args = KINDS[kind](room, dice)
-        before, errors = room.seen(), folder / "errors"
+        before, errors, model = room.seen(), folder / "errors", held(room.here / "out")
         code = child(room, args, errors)
         codes[kind][code] += 1
         said = errors.read_text(errors="replace")
@@ -326,6 +377,7 @@ def main() -> None:
                 else []
             ),
             *(["wrote outside"] if room.seen() != before else []),
+            *(["changed the model"] if args[0] == "learn" and code and held(room.here / "out") != model else []),
         ]
         if wrong:
             blamed += 1

@@ -64,33 +64,78 @@ def test_clone_params_and_pipeline(digits):
 
 
 BOTH = [name for name in methods.names() if not methods.find(name).mixes]
-
-
 FOR_VECTORS = {
     "vcl": {"test_samples": 5},
     "vgr": {"generator": "dense", "generator_steps": 5, "classifier": "dropout", "test_samples": 5},
 }
 ADAM = hf.protocol("epochs", epochs=3, optimiser="adam", lr=1e-3)
+CROSSVAL = hf.protocol("crossval", epochs=2, batch=20, lr=(0.1, 0.01), decay=(0.0,))
+
+
+def rows(part):
+    return part.x().numpy(), part.y.numpy()
+
+
+def equal_to_a_run(name, protocol, stream, settings):
+    """The same tasks, shown by `hf.run`: the accuracy on every task, after every task, and the bytes."""
+    scenario = stream.scenario
+    plain = name in ("vcl", "den", "rcl")  # which take no dropout
+    net = hf.net("mlp", hidden=(50,), dropout=0.0 if plain else 0.2)  # which draws from torch's own generator
+    method = hf.method(name, **settings)
+    run = hf.run(method, stream, net=net, protocol=protocol, seed=3)
+    model = hf.ContinualClassifier(method, net, protocol, max_classes=10, seed=3, scenario=scenario)
+    last = len(stream) - 1
+    for t, task in enumerate(stream.tasks):
+        model.partial_fit(*rows(task.train), val=rows(task.val) if len(task.val) else 0.0)
+        if scenario == "class" and t < last:
+            continue  # it answers among the classes it has seen, while a run has an answer that no task had yet wrong
+        given = [j if scenario == "task" else None for j in range(t + 1)]
+        scores = [model.score(*rows(stream.tasks[j].test), task=given[j]) for j in range(t + 1)]
+        assert scores == run.R[t, : t + 1].tolist()
+    assert model.bytes_ == run.resources["bytes"][-1]
 
 
 @pytest.mark.parametrize("protocol", [hf.protocol("online"), ADAM])
 @pytest.mark.parametrize("name", BOTH)
 def test_it_is_the_method_that_a_run_evaluates(name, protocol, digits):
-    """The same tasks, shown by `hf.run`: equal accuracies per task, bit for bit."""
-    X, y = digits
+    """Every method on the shelf, bit for bit."""
     scenario = "task" if methods.find(name).needs_task else "class"
-    stream = hf.stream("split", data=(X, y), tasks=5, examples=150, scenario=scenario)
-    plain = name in ("vcl", "den", "rcl")  # which take no dropout
-    net = hf.net("mlp", hidden=(50,), dropout=0.0 if plain else 0.2)  # which draws from torch's own generator
-    method = hf.method(name, **FOR_VECTORS.get(name, {}))
-    run = hf.run(method, stream, net=net, protocol=protocol, seed=3)
-    model = hf.ContinualClassifier(method, net, protocol, max_classes=10, seed=3, scenario=scenario)
-    for task in stream.tasks:
-        model.partial_fit(task.train.x().numpy(), task.train.y.numpy())
-    given = [task.t if scenario == "task" else None for task in stream.tasks]
-    tests = [(task.test.x().numpy(), task.test.y.numpy()) for task in stream.tasks]
-    assert [model.score(*rows, task=t) for rows, t in zip(tests, given, strict=True)] == run.R[-1].tolist()
-    assert model.bytes_ == run.resources["bytes"][-1]
+    stream = hf.stream("split", data=digits, tasks=5, examples=150, scenario=scenario)
+    equal_to_a_run(name, protocol, stream, FOR_VECTORS.get(name, {}))
+
+
+@pytest.mark.parametrize("name", [name for name in BOTH if not methods.find(name).needs_task])
+def test_so_it_is_where_the_task_is_given(name, digits):
+    stream = hf.stream("split", data=digits, tasks=3, examples=60, scenario="task")
+    equal_to_a_run(name, ADAM, stream, FOR_VECTORS.get(name, {}))
+
+
+@pytest.mark.parametrize("name", ["ewc", "mntdp", "mntdp_s", "rcl"])
+def test_so_it_is_under_a_protocol_that_chooses_on_validation_rows(name, digits):
+    stream = hf.stream("split", data=digits, tasks=2, examples=60, val=0.3, scenario="task")
+    equal_to_a_run(name, CROSSVAL, stream, {"trials": 2} if name == "rcl" else {})
+
+
+EXCEPTIONS = {  # protocols that `partial_fit` cannot run
+    "prescient": "takes two tasks, not 1",  # and chooses on the second one's test rows
+    "early": "needs two tasks, and stream 'model' has 1",
+    "realistic": "looks at the test rows of all tasks so far",  # which partial_fit is not given
+    "application": "looks at the test rows of all tasks so far",
+}
+
+
+@pytest.mark.parametrize(("name", "fault"), EXCEPTIONS.items())
+def test_protocols_that_look_at_more_than_one_task_say_so(name, fault, digits):
+    X, y = digits
+    small = {"steps": 10, "lr": (0.01,), "later_lr": (0.01,)} if fault.startswith("looks") else {}
+    model = hf.ContinualClassifier("ewc", protocol=hf.protocol(name, **small), max_classes=10)
+    with pytest.raises(hf.BadInput, match=fault):
+        model.fit(X[:200], y[:200], val=0.2).partial_fit(X[:200], y[:200], val=0.2)
+
+
+def test_what_shows_all_tasks_at_once_is_a_run_of_one_task(digits):
+    stream = hf.stream("split", data=digits, tasks=1, examples=200)
+    equal_to_a_run("joint", ADAM, stream, {})
 
 
 def test_what_shows_all_tasks_at_once_learns_one():

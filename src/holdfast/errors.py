@@ -58,4 +58,5 @@ def guarded(what: str, cannot: str = "be made") -> Iterator[None]:
     except BadInput:
         raise
     except (Exception, SystemExit) as error:  # user's code may raise anything
-        raise BadInput(f"{what} cannot {cannot}: {type(error).__name__}: {error}") from error
+        said = str(error).strip().partition("\n")[0]
+        raise BadInput(f"{what} cannot {cannot}: {type(error).__name__}: {said}") from error

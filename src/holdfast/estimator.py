@@ -18,6 +18,7 @@ from holdfast.errors import BadInput
 from holdfast.methods import Learner
 from holdfast.protocols import Protocol
 from holdfast.sweeps import Model, NetLike
+from holdfast.sweeps.model import Share
 from holdfast.types import Record, Scenario
 
 NOTES = "estimator"  # what it keeps with its model
@@ -69,15 +70,16 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.scenario = scenario
         self.known = known
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, val: Share = 0.0) -> Self:
         """Start anew and learn one task."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        return self.partial_fit(X, y)
+        return self.partial_fit(X, y, val=val)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, task: int | None = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, task: int | None = None, val: Share = 0.0) -> Self:
         """Learn one more task. `classes` may announce later classes, which get the next outputs; `task` may say which
-        one it is, and must be the next. Where anything goes wrong, all stays as it was."""
+        one it is, and must be the next. `val`: a share of each class's rows for protocols that choose, or rows of their
+        own, `(X, y)`. Where anything goes wrong, all stays as it was."""
         begun = "model_" in vars(self)
         X, y = validate_data(self, _array(X), _array(y), reset=not begun, allow_nd=True)
         check_classification_targets(y)
@@ -91,8 +93,8 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_room(len(labels) + len(new))
         model = self.model_ if begun else self._begin()
         model = model.with_names(_name(label) for label in announced)
-        names = y if y.dtype.kind in "iuU" else np.array([_name(label) for label in y.tolist()])
-        model.learn(X, names)
+        apart = (_array(val[0]), _names(_array(val[1]))) if isinstance(val, tuple) else val
+        model.learn(X, _names(y), val=apart)
         self._take(model, {**labels, **new})
         return self
 
@@ -181,6 +183,11 @@ class ContinualClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def _array(given: Any) -> Any:
     """Tensors become arrays; whatever else scikit-learn may know better."""
     return given.detach().cpu().numpy() if isinstance(given, torch.Tensor) else given
+
+
+def _names(y: np.ndarray) -> np.ndarray:
+    """Labels as a model takes them."""
+    return y if y.dtype.kind in "iuU" else np.array([_name(label) for label in y.tolist()])
 
 
 def _name(label: Any) -> str:

@@ -119,6 +119,7 @@ def test_labels_are_numbered_in_order_and_keep_their_names(labels, classes):
         ((np.zeros((20, 5, 5, 5)), Y), ["1, 3 or 4 channels must come first or last"]),
         ((X, Y[:, None]), ["y must be one-dimensional", "(20, 1)"]),
         ((X, Y.astype(float)), ["y must hold integers or strings, not float64"]),
+        ((X, np.where(Y == 1, np.nan, 0)), ["y is NaN in 10 of its 20 labels"]),
         ((X, -Y.astype(float)), ["y must hold integers or strings"]),
         ((X, [None] * 20), ["y must hold integers or strings, all of one kind, not NoneType"]),
         ((X, np.array([1, "a"] * 10, object)), ["not int, str"]),

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import holdfast as hf
-from holdfast.data import as_dataset, new_rows
+from holdfast.data import Reading, as_dataset, new_rows
 from holdfast.data.features import FOLDER
 from holdfast.errors import BadInput
 
@@ -95,8 +95,8 @@ def test_a_module_sees_images_as_a_network_does_and_does_not_train():
         wanted = module[1](digits.x.float().div(255).flatten(1))
     assert torch.allclose(data.x, wanted) and len(data.x_test) == len(digits.x_test)
     assert module.training and module[2].training and all(p.grad is None for p in module.parameters())
-    rows = new_rows(hf.Source(((digits.x[:4]), digits.y[:4]), features=module), None, labelled=True)
-    assert torch.allclose(rows.x, wanted[:4], atol=1e-6) and rows.features == data.read["features"]
+    rows = new_rows(hf.Source(((digits.x[:4]), digits.y[:4]), features=module), Reading(), True, first=True)
+    assert torch.allclose(rows.x, wanted[:4], atol=1e-6) and rows.reading.features == data.read["features"]
 
 
 def test_what_cannot_be_compared_is_not_kept(home):
@@ -138,3 +138,30 @@ def test_features_that_are_none_are_refused_in_a_line(features, words):
     with pytest.raises(BadInput) as caught:
         as_dataset(hf.Source(TEXTS, features=features), 0)
     assert len(caught.value.faults) == 1 and words in caught.value.faults[0]
+
+
+# Of rows that come later
+
+
+def test_a_model_of_features_is_shown_the_same_features_of_new_rows():
+    first = new_rows(hf.Source(TEXTS, features=counted), Reading(), labelled=True, first=True)
+    later = hf.Source(TEXTS[["text"]], features=counted)  # whose last column is no label
+    rows = new_rows(later, first.reading, labelled=False)
+    assert first.reading.label == "kind" and torch.equal(rows.x, first.x) and rows.classes is None
+    alone = new_rows(hf.Source(TEXTS[TEXTS["kind"] == "y"], features=counted), first.reading, labelled=True)
+    assert set(alone.classes) == {"y"} and alone.reading == first.reading
+
+
+def test_other_features_than_the_model_learned_through_are_refused_or_told():
+    reading = new_rows(hf.Source(TEXTS, features=Scaled("ab")), Reading(), labelled=True, first=True).reading
+    for data, fault in [
+        (TEXTS, "learned through features of Scaled; give them: features=..., --features"),
+        (hf.Source(TEXTS, features=counted), "learned through features of Scaled, not of counted"),
+    ]:
+        with pytest.raises(BadInput, match=fault):
+            new_rows(data, reading, labelled=True)
+    changed = new_rows(hf.Source(TEXTS, features=Scaled("ba")), reading, labelled=True)
+    assert "Scaled has changed since the model learned through it" in changed.told
+    table = new_rows(TEXTS, Reading(), labelled=True, first=True).reading
+    with pytest.raises(BadInput, match="learned from the columns of a table, not from features of counted"):
+        new_rows(hf.Source(TEXTS, features=counted), table, labelled=True)

@@ -253,7 +253,7 @@ def test_wrong_trees_are_refused(tmp_path, make):
     lines = faults(tmp_path)
     assert len(lines) == 2 and "below" in lines[0] and "notes.txt" in lines[1]
     make.tree(tmp_path, "lone", classes=("cat",))
-    refused(tmp_path, tmp_path / "lone", "the class folders cat", "at least two", name="lone")
+    refused(tmp_path, tmp_path / "lone", "the class cat only", "at least two", name="lone")
     make.tree(tmp_path / "half", "train")
     refused(tmp_path, tmp_path / "half", "the folder train alone", name="half")
     make.tree(tmp_path / "half", "test", classes=("cat", "owl"))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import holdfast as hf
-from holdfast.data import Encoding, as_dataset, csv_file, new_rows
+from holdfast.data import Encoding, Reading, as_dataset, csv_file, new_rows
 from holdfast.data import columns as columns_of
 from holdfast.data.encoding import Category, Number
 from holdfast.data.tables import read
@@ -240,7 +240,6 @@ def test_faulty_test_rows_are_refused(table):
     assert [line.removeprefix(f"{test}: ") for line in found] == [
         "column 'count' has 'red' in row 1 among numbers; mend it",
         "there is no column 'width'; is it 'Width'?",
-        "column 'count' holds words, e.g. 'red' in row 1, but held numbers before",
     ]
     test = table("width,count,colour,wild,kind\n1,2,red,True,daisy\n", "test.csv")
     assert faults(table(), test=test)[0].endswith("y_test has labels that y does not have: daisy")
@@ -328,15 +327,16 @@ def test_only_the_most_frequent_words_have_places():
 
 def test_new_rows_are_encoded_as_before_whatever_the_order_of_columns(table):
     data = as_dataset(flowers(), 0)
-    rows = new_rows(table(flowers()[flowers().columns[::-1]].assign(more=1).to_csv(index=False)), data.encoding, True)
-    again = new_rows(flowers(), data.encoding, labelled=False)
+    reading = Reading(data.encoding)
+    rows = new_rows(table(flowers()[flowers().columns[::-1]].assign(more=1).to_csv(index=False)), reading, True)
+    again = new_rows(flowers(), reading, labelled=False)
     assert (rows.x == again.x).all() and again.classes is None and rows.classes == tuple(flowers()["kind"])
     assert "columns that are not looked at: more" in rows.told[-1]
 
 
 def test_new_rows_may_have_new_words_gaps_and_one_class(table):
     encoding = fitted(a=["x", "y"] * 6, b=[1.0, 2.0] * 6)
-    rows = new_rows(table("b,a,label\n,z,c\n1.5,x,c\n"), encoding, labelled=True)
+    rows = new_rows(table("b,a,label\n,z,c\n1.5,x,c\n"), Reading(encoding), labelled=True)
     assert rows.x.tolist() == [[0, 0, 1, 0], [1, 0, 0, 0]] and rows.classes == ("c", "c")
     assert "1 in 'b'" in rows.told[-2] and "1 in 'a'" in rows.told[-1]
 
@@ -348,30 +348,45 @@ def test_new_rows_may_have_new_words_gaps_and_one_class(table):
         ("a,b,label\n7,1,c\n", ["column 'a' holds numbers, e.g. '7' in row 1, but held words before"]),
         ("a,b\nx,1\n", ["unknown column 'label', which has the labels; choose from a, b"]),
         ("a,b,label\nx,1,\n", ["the label 'label' is missing in row 1; fill it in"]),
+        ("a,b,label\nx,1,c\ny,odd,c\n", ["column 'b' has 'odd' in row 2 among numbers; mend it"]),
     ],
 )
 def test_new_rows_that_do_not_fit_are_refused_in_a_line(table, text, lines):
     path = table(text)
     with pytest.raises(BadInput) as caught:
-        new_rows(path, fitted(a=["x", "y"] * 6, b=[1.0, 2.0] * 6), labelled=True)
+        new_rows(path, Reading(fitted(a=["x", "y"] * 6, b=[1.0, 2.0] * 6)), labelled=True)
     assert list(caught.value.faults) == [f"{path}: {line}" for line in lines]
+
+
+def test_a_first_table_is_not_divided_and_may_have_one_class_that_is_meant(table):
+    rows = new_rows(table("a,kind\n1,x\n2,x\n3,y\n"), Reading(), labelled=True, first=True)
+    assert rows.classes == ("x", "x", "y") and rows.reading.encoding is not None
+    alone = table("a,kind\n1,x\n2,x\n3,x\n", "alone.csv")
+    with pytest.raises(BadInput, match="'kind' has one class, x; at least two"):
+        new_rows(alone, Reading(), labelled=True, first=True)
+    assert new_rows(hf.Source(alone, label="kind"), Reading(), True, first=True).classes == ("x",) * 3
+
+
+def test_new_images_may_be_of_one_class(tmp_path, make):
+    tree = make.tree(tmp_path, classes=("cat",))
+    assert new_rows(tree, Reading(), labelled=True).classes == ("cat",) * 5
 
 
 def test_new_rows_of_images_and_arrays(tmp_path, make):
     tree = make.tree(tmp_path)
-    rows = new_rows(tree, None, labelled=True)
+    rows = new_rows(tree, Reading(), labelled=True)
     assert rows.x.shape == (10, 1, 5, 6) and rows.classes == ("cat",) * 5 + ("dog",) * 5
     loose = tmp_path / "loose"
     loose.mkdir()
     for image in (tree / "dog").iterdir():
         image.rename(loose / image.name)
-    assert (new_rows(loose, None, labelled=False).x == rows.x[5:]).all()
+    assert (new_rows(loose, Reading(), labelled=False).x == rows.x[5:]).all()
     np.savez(tmp_path / "x.npz", x=rows.x.numpy())
-    assert (new_rows(tmp_path / "x.npz", None, labelled=False).x == rows.x).all()
+    assert (new_rows(tmp_path / "x.npz", Reading(), labelled=False).x == rows.x).all()
     with pytest.raises(BadInput, match="the arrays x"):
-        new_rows(tmp_path / "x.npz", None, labelled=True)
-    assert new_rows((np.eye(3), [4, 4, 4]), None, labelled=True).classes == ("4", "4", "4")
+        new_rows(tmp_path / "x.npz", Reading(), labelled=True)
+    assert new_rows((np.eye(3), [4, 4, 4]), Reading(), labelled=True).classes == ("4", "4", "4")
     with pytest.raises(BadInput, match="learned from a table"):
-        new_rows(tree, fitted(a=[1, 2] * 6), labelled=True)
+        new_rows(tree, Reading(fitted(a=[1, 2] * 6)), labelled=True)
     with pytest.raises(BadInput, match="a table is not what"):
-        new_rows(flowers(), None, labelled=True)
+        new_rows(flowers(), Reading(), labelled=True)

@@ -1,4 +1,4 @@
-"""`holdfast export DIR --csv|--parquet|--latex|--tensorboard LOGDIR|--svg FOLDER`: results for other programs."""
+"""`holdfast export DIR --csv|--parquet|--latex|--tensorboard LOGDIR|--svg FOLDER|--onnx`: for other programs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ def export(
     svg: Annotated[
         str | None, Option(metavar="FOLDER", help="Paths through a library of modules as pictures in FOLDER.")
     ] = None,
+    onnx: Annotated[bool, Option("--onnx", help="The network of a model as an ONNX file; needs --out.")] = False,
     scores: Annotated[bool, Option("--scores", help="One line per scoring and task instead of per run.")] = False,
     out: Annotated[str | None, Option(metavar="FILE", help="Where to write it.  [default: standard output]")] = None,
 ) -> None:
     """Export the results of the output folder DIR for other programs.
 
-    DIR may also be a store of sweeps, or one of its sweeps: STORE/sweeps/NAME.
+    DIR may also be a store of sweeps, or one of its sweeps: STORE/sweeps/NAME; with --onnx it is the folder of a model.
     """
     from holdfast.commands.export import Wanted, perform_export
 
     folders = {"tensorboard": tensorboard, "svg": svg}
-    formats = {"csv": csv, "parquet": parquet, "latex": latex} | {name: to is not None for name, to in folders.items()}
+    files = {"csv": csv, "parquet": parquet, "latex": latex, "onnx": onnx}
+    formats = files | {name: to is not None for name, to in folders.items()}
     chosen = [name for name, wanted in formats.items() if wanted]
     perform_export(Path(folder), Wanted(chosen, scores, out, tensorboard if svg is None else svg))

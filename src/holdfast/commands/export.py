@@ -13,6 +13,7 @@ from holdfast.commands.experiment import collected
 from holdfast.commands.folder import unwritable
 from holdfast.errors import BadInput
 from holdfast.report import Reproduction, export
+from holdfast.sweeps import model_folder
 from holdfast.sweeps.store import write_bytes
 
 
@@ -29,6 +30,9 @@ class Wanted:
 def perform_export(folder: Path, wanted: Wanted) -> None:
     """Everything from the options to the file; nothing is written unless all of it can be done."""
     faults = _faults(wanted)
+    if wanted.formats == ["onnx"]:
+        _write_network(folder, wanted.out, faults)
+        return
     found = Comparison(())
     with collected(faults):
         found = Comparison.read(folder)
@@ -45,13 +49,23 @@ def perform_export(folder: Path, wanted: Wanted) -> None:
         write_bytes(Path(wanted.out), content)
 
 
+def _write_network(folder: Path, out: str | None, faults: list[str]) -> None:
+    """That of a model."""
+    with collected(faults):
+        model = model_folder.load(folder)
+        if not faults:
+            model.export(out or "")
+    if faults:
+        raise BadInput(*faults)
+
+
 def _faults(wanted: Wanted) -> list[str]:
     found = []
     if len(wanted.formats) != 1:
         said = f", not {' and '.join(f'--{name}' for name in wanted.formats)}" if wanted.formats else ""
-        found.append(f"choose one of --csv, --parquet, --latex, --tensorboard LOGDIR and --svg FOLDER{said}")
-    if wanted.formats == ["parquet"] and wanted.out is None:
-        found.append("--parquet is not for terminals; name a file with --out")
+        found.append(f"choose one of --csv, --parquet, --latex, --tensorboard LOGDIR, --svg FOLDER and --onnx{said}")
+    if wanted.formats in (["parquet"], ["onnx"]) and wanted.out is None:
+        found.append(f"--{wanted.formats[0]} is not for terminals; name a file with --out")
     if wanted.scores and wanted.formats not in (["csv"], ["parquet"]):
         found.append("--scores goes with --csv or --parquet")
     if wanted.out is not None:

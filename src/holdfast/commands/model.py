@@ -7,17 +7,20 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from holdfast import api
 from holdfast.commands.experiment import Asked as AskedRun
 from holdfast.commands.experiment import collected, parts_of
 from holdfast.commands.folder import unwritable
 from holdfast.commands.terminal import Stopped, print_json, tell
-from holdfast.data import NewRows, Source
+from holdfast.data import NewRows, Source, path_of
+from holdfast.data.source import found as there
 from holdfast.errors import BadInput, RunFailed
 from holdfast.protocols import Progress
 from holdfast.report import words
@@ -45,15 +48,14 @@ class Asked:
 
 def learn_asked(asked: Asked, json: bool, quiet: bool) -> int:
     """One more task; the model on disk is the old one or the new one."""
-    folder, faults = Path(asked.model), list[str]()
-    shares = {word: _share(word, text, faults) for word, text in asked.shares.items() if text is not None}
-    if closed := unwritable(folder):
-        raise BadInput(*faults, *closed)
-    with _alone(folder):
-        model = _going_on(folder, asked, faults) if model_folder.is_model(folder) else _begun(asked, faults)
+    folder, faults = Path(asked.model), _closed(asked.model)
+    with nullcontext() if faults else _alone(folder):
+        going_on = not faults and model_folder.is_model(folder)
+        shares = {word: _share(word, text, faults) for word, text in asked.shares.items() if text is not None}
+        model = _going_on(folder, asked, faults) if going_on else _begun(asked, faults)
         rows = None
         with collected(faults):
-            rows = _rows(asked.data, asked.source, model, labelled=True)
+            rows = _rows(asked.data, asked.source, model or (None if going_on else api.model()), labelled=True)
         if faults or model is None or rows is None:
             raise BadInput(*dict.fromkeys(faults))
         with _told(quiet or json) as watch:
@@ -70,17 +72,20 @@ def predict_asked(data: str, folder: str, out: str | None, task: str | None, fea
     if out is not None and Path(out).is_dir():
         faults.append(f"{out} is a folder; --out is a file, e.g. {Path(out) / 'predictions.csv'}")
     model, rows, number = _asked_of(data, folder, task, {"features": features}, faults, labelled=False)
-    found, sure = model.predict(rows.x, number), model.predict_proba(rows.x, number).max(1)
+    _tell(rows, quiet)
+    logits = model.logits(rows.x, number)
+    names, best = model.names(number), logits.argmax(1)
+    sure = torch.from_numpy(logits).softmax(-1).amax(-1)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["row", "class", "probability"])
-    writer.writerows([i, name, f"{p:.6f}"] for i, (name, p) in enumerate(zip(found, sure, strict=True), 1))
+    writer.writerows([i, names[c], f"{p:.6f}"] for i, (c, p) in enumerate(zip(best, sure.tolist(), strict=True), 1))
     if out is None:
         sys.stdout.write(text.getvalue())
     else:
         write_text(Path(out), text.getvalue())
         if not quiet:
-            tell(f"{len(found)} rows: {Path(out).resolve()}")
+            tell(f"{len(best)} rows: {Path(out).resolve()}")
     return 0
 
 
@@ -90,6 +95,7 @@ def score_asked(
     """What is still known, class by class."""
     said = {"label": label, "features": features}
     model, rows, number = _asked_of(data, folder, task, said, [], labelled=True)
+    _tell(rows, quiet or json)
     known = model.score(rows.x, rows.classes, number)
     if json:
         print_json({"accuracy": known.accuracy, "classes": dict(known.classes), "rows": dict(known.rows),
@@ -127,6 +133,7 @@ def _going_on(folder: Path, asked: Asked, faults: list[str]) -> Model | None:
     mine = {role: asked.started[role] for role in ("method", "net", "protocol")}
     ours = {role: word if word is not None and own.is_own(word) else None for role, word in mine.items()}
     given = [word for word, text in asked.started.items() if text is not None and ours.get(word) is None]
+    given += ["columns"] if asked.source["columns"] is not None else []
     faults += [f"--{word} is for a new model, and {folder} holds one that has its own; leave it out" for word in given]
     if asked.settings and not any(ours.values()):
         faults.append(f"--set is for a new model, and {folder} holds one that has its own settings; leave it out")
@@ -162,19 +169,44 @@ def _asked_of(
         faults.append(f"--task must be {expected(Whole)}, not {task!r}")
     with collected(faults):
         model = model_folder.load(Path(folder))
+        if not faults:
+            faults += _task_faults(model, None if task is None else int(task))
     with collected(faults):
-        if model is not None:
-            rows = _rows(data, source, model, labelled)
+        rows = _rows(data, source, model, labelled)
     if faults or model is None or rows is None:
         raise BadInput(*dict.fromkeys(faults))
     return model, rows, None if task is None else int(task)
 
 
-def _rows(data: str, source: Given, model: Model | None, labelled: bool) -> NewRows:
-    """Data as the model reads them."""
+def _task_faults(model: Model, task: int | None) -> list[str]:
+    given, last = model.stream.info.task_given, model.tasks - 1
+    if given and (task is None or task > last):
+        said = "" if task is None else f", not {task}"
+        return [f"--task must say which task, from 0 to {last}{said}: the model learned in the task scenario"]
+    if not given and task is not None:
+        return [f"--task is for the task scenario, and the model learned in the {model.stream.scenario} scenario"]
+    return []
+
+
+def _rows(data: str, source: Given, model: Model | None, labelled: bool) -> NewRows | None:
+    """Data as the model reads them; where it cannot be read itself, it is only seen whether they are there."""
     given = own.source({"name": data, **{word: text for word, text in source.items() if text is not None}})
-    whole = given if isinstance(given, Source) else Source(given)
-    return (model or api.model()).read(whole, labelled)
+    if model is None:
+        if path := path_of(data):
+            there(path)
+        return None
+    return model.read(given if isinstance(given, Source) else Source(given), labelled)
+
+
+def _closed(folder: str) -> list[str]:
+    """Why no model can be kept in a folder, as far as can be known before."""
+    if not folder:
+        return ["--model must be a folder, which need not exist yet, not ''"]
+    faults = unwritable(Path(folder), "--model")
+    with collected(faults):
+        if not faults:
+            model_folder.refuse(Path(folder))
+    return faults
 
 
 def _share(word: str, text: str, faults: list[str]) -> float:
@@ -191,13 +223,14 @@ def _share(word: str, text: str, faults: list[str]) -> float:
 def _alone(folder: Path) -> Iterator[None]:
     """No other process learns with the model meanwhile. A folder that was made for nothing goes."""
     new = not folder.exists()
+    then = f"no model is left in {folder}" if new else f"the model in {folder} is as it was"
     try:
         with locked(folder, model_folder.refuse, ANOTHER):
             yield
     except KeyboardInterrupt as error:
-        raise Stopped(f"stopped; the model in {folder} is as it was") from error
+        raise Stopped(f"stopped; {then}") from error
     except RunFailed as error:
-        raise RunFailed(f"{error}; the model in {folder} is as it was") from error
+        raise RunFailed(f"{error}; {then}") from error
     finally:
         if new and folder.is_dir() and not os.listdir(folder):
             folder.rmdir()
@@ -213,6 +246,12 @@ def _told(silent: bool) -> Iterator[Callable[[Progress], None]]:
 
     with Console(stderr=True).status("learning") as status:
         yield lambda p: status.update(f"learning: {p.doing or f'step {p.step} of {p.steps}'}")
+
+
+def _tell(rows: NewRows, quiet: bool) -> None:
+    """What was done with the rows."""
+    for line in () if quiet else rows.told:
+        tell(line)
 
 
 def _say_learned(model: Model, folder: Path, rows: NewRows, json: bool, quiet: bool) -> None:
@@ -240,8 +279,7 @@ def _say_learned(model: Model, folder: Path, rows: NewRows, json: bool, quiet: b
         )
     if json or quiet:
         return
-    for line in rows.told:
-        tell(line)
+    _tell(rows, quiet)
     seen = record.tasks[t]["n_train"]
     print(f"{record.method} has learned {task.name} from {seen} rows; it knows {len(model.classes)} classes now.")
     if accuracy is not None:

@@ -35,7 +35,7 @@ def faults(folder: str | None, id: str) -> list[str]:
         read(place(Path(folder), id))
     except BadInput as error:
         return list(error.faults)
-    return [why.replace("--out", "--keep") for why in unwritable(Path(folder))]
+    return unwritable(Path(folder), "--keep")
 
 
 def place(folder: Path, id: str) -> Path:

@@ -5,7 +5,7 @@ as_dataset((x, y), seed=0)       from what a user has at hand, a path or a DataF
 Source("a.csv", label="kind")    the same, with more to say of it
 fetch("mnist")                   download, verify, move into place
 verify("mnist"), status()        what is there, and is it what was published?
-new_rows("b.csv", encoding, ...) what comes after a model was made, read as the model reads
+new_rows("b.csv", reading, ...)  what comes after a model was made, read as the model reads
 family("strokes", 400, 100)      procedural images with controlled relatedness
 """
 
@@ -17,7 +17,7 @@ from holdfast.data.fetch import fetch
 from holdfast.data.files import data_folder
 from holdfast.data.inventory import FileCheck, StatusRow, Verdict, status, status_of, verify
 from holdfast.data.load import at_hand, load, procedural
-from holdfast.data.new_rows import NewRows, is_source, new_rows
+from holdfast.data.new_rows import NewRows, Reading, is_source, new_rows
 from holdfast.data.source import Features, Source, path_of, words_of
 from holdfast.data.synth import family
 
@@ -30,6 +30,7 @@ __all__ = [
     "Features",
     "FileCheck",
     "NewRows",
+    "Reading",
     "Source",
     "StatusRow",
     "Verdict",

@@ -119,6 +119,10 @@ def labels_of(given: Any, word: str, faults: list[str]) -> np.ndarray | None:
             return y.astype(np.int64)
         faults.append(f"{word} must hold integers or strings, all of one kind, not {', '.join(kinds)}")
         return None
+    if y.dtype.kind == "f" and np.isnan(y).any():
+        gone = int(np.isnan(y).sum())
+        faults.append(f"{word} is NaN in {gone} of its {len(y)} labels; fill them in, or leave out those examples")
+        return None
     if y.dtype.kind not in "biuU":
         faults.append(f"{word} must hold integers or strings, not {y.dtype}; convert it, e.g. {word}.astype(int)")
         return None

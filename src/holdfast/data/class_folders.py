@@ -99,8 +99,8 @@ def _trees(home: Path) -> list[tuple[Path, Tree]]:
     faults: list[str] = []
     trees = [(root, _tree(root, faults)) for root in roots]
     first, last = trees[0][1], trees[-1][1]
-    if len(first) < 2:
-        faults.append(fault(roots[0], f"the class folders {some(list(first)) or 'none'}", "at least two of them"))
+    if not first:
+        faults.append(fault(roots[0], "no class folders", "at least one"))
     if not last:
         faults.append(fault(roots[-1], "no class folders", "those that train has"))
     strange = sorted(set(last) - set(first))

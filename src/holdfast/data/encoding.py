@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -104,9 +104,10 @@ class Encoding:
         """As what new rows must be read, besides their labels."""
         return {column.name: "number" if isinstance(column, Number) else "category" for column in self.columns}
 
-    def faults(self, columns: Columns) -> list[str]:
-        """Why these columns cannot be encoded."""
-        return list(self._faults(columns))
+    def faults(self, columns: Columns, told: Sequence[str] = ()) -> list[str]:
+        """Why these columns cannot be encoded; nothing of those that a line of `told` is about."""
+        known = {name for name in self.kinds if any(line.startswith(f"column {name!r} ") for line in told)}
+        return list(self._faults(columns, known))
 
     def encode(self, columns: Columns) -> np.ndarray:
         """(N, width) float32; columns are found by name, in any order."""
@@ -121,13 +122,16 @@ class Encoding:
             start += mine.width
         return places
 
-    def remarks(self, *tables: Columns) -> list[str]:
-        """What is told of these rows: what is missing, what is not known, what is not looked at."""
+    def remarks(self, *tables: Columns, label: str | None = None) -> list[str]:
+        """What is told of these rows: what is missing, what is not known, what is not looked at.
+
+        `label`: the column that has the labels here, where it is another than at first.
+        """
         gaps, others = Counter[str](), Counter[str]()
         for mine, column in ((mine, table.each[mine.name]) for table in tables for mine in self.columns):
             gaps[mine.name] += int(column.missing.sum())
             others[mine.name] += mine.others(column)
-        extra = [n for n in tables[0].names if n not in self.kinds and n != self.label]
+        extra = [n for n in tables[0].names if n not in (*self.kinds, label or self.label)]
         said = {
             "missing values (a number is taken as the mean of the first task, a category as none)": counted(gaps),
             "words that the first task has not, taken as others": counted(others),
@@ -163,8 +167,8 @@ class Encoding:
             raise BadInput("this is not an encoding as Holdfast wrote it") from error
         return made
 
-    def _faults(self, columns: Columns) -> Iterator[str]:
-        for mine in self.columns:
+    def _faults(self, columns: Columns, known: Set[str]) -> Iterator[str]:
+        for mine in (column for column in self.columns if column.name not in known):
             column = columns.each.get(mine.name)
             if column is None:
                 near = get_close_matches(mine.name, set(columns.names) - set(self.kinds), n=1)

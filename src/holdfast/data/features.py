@@ -37,6 +37,8 @@ def featured(source: Source, seed: int, name: str, given: Given, said: dict[str,
     """The data set of the vectors; without test rows, 20 % of each class become them."""
     made, whose, told = vectors(source, given)
     data = canonical(name, made.train, made.test, seed)
+    if len(data.classes) < 2:
+        raise BadInput(f"{name} has the class {data.classes[0]} only; at least two are needed")
     return replace(data, read={**said, "features": whose}, told=(f"{name}: {told}",))
 
 
@@ -53,11 +55,11 @@ def _computed(source: Source, given: Given) -> Vectors:
     parts = [given.train, *([] if given.test is None else [given.test])]
     rows = [rows_of(part.x) for part in parts]
     try:
-        whose = digest(source.features)
-        key = f"{BATCH} {torch.__version__} {whose} {given.fingerprint or digest(_plain(rows))}"
+        made_of = digest(source.features)
+        key = f"{BATCH} {torch.__version__} {made_of} {given.fingerprint or digest(_plain(rows))}"
         path = data_folder() / FOLDER / f"{hashlib.sha256(key.encode()).hexdigest()}.safetensors"
     except Unknown as unknown:
-        found, whose = [computed(source.features, each) for each in rows], ""
+        found, made_of = [computed(source.features, each) for each in rows], ""
         where = f"not kept, for they depend on {unknown}, which cannot be compared"
     else:
         found = _kept(path, list(map(len, rows)))
@@ -71,7 +73,15 @@ def _computed(source: Source, given: Given) -> Vectors:
     tables = [Table(each, part.y, part.names) for each, part in zip(found, parts, strict=True)]
     told = f"features of {called}: {found[0].shape[1]} numbers for each row, {where}"
     made = Given(tables[0], tables[1] if len(tables) > 1 else None, given.fingerprint)
-    return made, f"{called} {whose[:16]}".strip(), told
+    return made, f"{called} {made_of[:16]}".strip(), told
+
+
+def signature(features: Features) -> str:
+    """What makes them: its name and, where it can be told, a digest of its code and weights."""
+    try:
+        return f"{name_of(features)} {digest(features)[:16]}"
+    except Unknown:
+        return name_of(features)
 
 
 def computed(features: Features, rows: Any) -> np.ndarray:

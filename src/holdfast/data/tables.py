@@ -95,8 +95,11 @@ class Parts:
         return prints[0] if len(prints) == 1 else hashlib.sha256(" ".join(prints).encode()).hexdigest()
 
 
-def parts_of(source: Source, mode: Mode) -> Parts:
-    """What a source has; all its faults are found."""
+def parts_of(source: Source, mode: Mode, divided: bool = True, least: int = 2) -> Parts:
+    """What a source has; all its faults are found.
+
+    `divided`: its rows become training and test rows, where it has no test rows. `least`: of its classes.
+    """
     train = read(source.data, source.kinds, mode)
     faults = [f"{train.what}: {fault}" for fault in train.faults]
     try:
@@ -112,14 +115,14 @@ def parts_of(source: Source, mode: Mode) -> Parts:
     if source.test is not None:
         encoding = Encoding.fit(train.columns, label)
         test = read(source.test, {**encoding.kinds, label: encoding.label_kind}, "known")
-        faults += [f"{test.what}: {fault}" for fault in [*test.faults, *encoding.faults(test.columns)]]
+        faults += [f"{test.what}: {fault}" for fault in [*test.faults, *encoding.faults(test.columns, test.faults)]]
         y_test = _labels(test, label, faults)
         mine: list[str] = []
         check_test(None, y, None, y_test, mine)
         faults += [f"{test.what}: {fault}" for fault in mine]
-    if y is not None and len(np.unique(y)) < 2:
+    if y is not None and len(np.unique(y)) < least:
         faults.append(f"{train.what}: the label {label!r} has one class, {y[0]}; at least two are needed")
-    elif y is not None and source.test is None:
+    elif y is not None and source.test is None and divided:
         mine = []
         check_counts(None, y, mine)
         faults += [f"{train.what}: {fault}" for fault in mine]
@@ -162,9 +165,9 @@ def dataset(source: Source, seed: int) -> DataSet:
     return _encoded(blank, parts[0], parts[1], whole.label, torch.arange(parts[0].rows))
 
 
-def raw(source: Source) -> tuple[str, Given, dict[str, str]]:
+def raw(source: Source, divided: bool = True, least: int = 2) -> tuple[str, Given, dict[str, str]]:
     """A name, the rows as a DataFrame with its labels, and how it was read: what features are computed from."""
-    whole = parts_of(source, "raw")
+    whole = parts_of(source, "raw", divided, least)
     train = Table(_frame(source.data, whole.train, whole.label), whole.y)
     test = None
     if whole.test is not None:
@@ -172,6 +175,14 @@ def raw(source: Source) -> tuple[str, Given, dict[str, str]]:
     fingerprint = "" if is_frame(source.data) or is_frame(source.test) else whole.fingerprint
     said = {"label": whole.label, **source.said()}
     return whole.train.name, Given(train, test, f"{fingerprint} {said}" if fingerprint else ""), said
+
+
+def unlabelled(source: Source, label: str) -> tuple[str, Given]:
+    """The same without labels, whether the table has their column or not."""
+    whole = read(source.data, source.kinds, "raw")
+    if whole.faults:
+        raise BadInput(*(f"{whole.what}: {fault}" for fault in whole.faults))
+    return whole.name, Given(Table(_frame(source.data, whole, label), None), None, whole.fingerprint)
 
 
 def _frame(data: Any, table: Read, label: str) -> pandas.DataFrame:

@@ -141,11 +141,12 @@ class Study(Protocol):
         return found + self.faults_of_choice(stream) + self._faults_of_past(name, stream)
 
     def _faults_of_past(self, name: str, stream: Stream) -> list[str]:
-        """What is impossible about a task that comes to a model: the rows of earlier ones were not kept."""
+        """What is impossible about a task that comes to a model: it may lack test rows, and those of earlier ones were
+        not kept."""
         found = []
-        if any(isinstance(task.test, Gone) for task in stream.tasks):
+        if any(isinstance(task.test, Gone) or not len(task.test) for task in stream.tasks):
             found.append(
-                f"protocol {name!r} looks at the test rows of all tasks so far; give those of earlier tasks, too"
+                f"protocol {name!r} looks at the test rows of all tasks so far; give this one's and the others'"
             )
         if self.at_once and any(isinstance(task.train, Gone) for task in stream.tasks):
             found.append(

@@ -10,13 +10,14 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from holdfast.data import Encoding, NewRows, as_dataset, is_source, new_rows
+from holdfast.data import Encoding, NewRows, Reading, as_dataset, is_source, new_rows
 from holdfast.engine import Keeper, State, pooled
 from holdfast.engine.gradients import restrict
 from holdfast.errors import BadInput
@@ -31,7 +32,7 @@ from holdfast.types import CENTRED, DataSet, Gone, Part, Record, Scenario, Strea
 CLASSES = 100  # outputs, where nobody says how many classes will come
 SHOWN = 10  # names in a complaint
 
-ENCODING = "encoding"  # in the notes
+ENCODING, FEATURES = "encoding", "features"  # in the notes
 Rows = tuple[Any, Any]  # x, y
 Share = float | Rows  # a share of each class's rows, or rows of their own
 
@@ -103,8 +104,9 @@ class Model:
         closed = f"stream {stream.name!r} shows its tasks mixed" if stream.mixtures else ""
         tests = tuple(_sum(task.test) for task in stream.tasks)
         mine = replace(cell, stream=without_rows(stream), reseed=False)
-        encodings = [data.encoding.to_json() for data in stream.sources if data.encoding is not None]
-        notes = {ENCODING: encodings[0]} if encodings else {}
+        notes: dict[str, Any] = {}
+        for data in reversed(stream.sources):
+            notes |= _noted(Reading(data.encoding, data.read.get(FEATURES, ""), data.read.get("label", "")))
         return Model(mine, session.left(), replace(record, images=()), tests, closed, notes=notes)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -123,20 +125,25 @@ class Model:
     @property
     def classes(self) -> tuple[str, ...]:
         """The names of all classes it knows, in the order of its outputs."""
-        return tuple(self._names(self._seen))
+        return self.names()
+
+    def names(self, task: int | None = None) -> tuple[str, ...]:
+        """Those of the columns of `logits`; in a task, of its classes."""
+        return tuple(self._names(self.places(task), task))
 
     @property
     def card(self) -> Mapping[str, Any]:
         return self._begun.card
 
     @property
-    def encoding(self) -> Encoding | None:
-        """How the columns of a table become numbers: fixed by the rows of the first task."""
-        return Encoding.from_json(self.notes[ENCODING]) if ENCODING in self.notes else None
+    def reading(self) -> Reading:
+        """As what it reads files, folders and tables: how columns become numbers, and through which features."""
+        encoding = Encoding.from_json(self.notes[ENCODING]) if ENCODING in self.notes else None
+        return Reading(encoding, **self.notes.get(FEATURES, {}))
 
     def read(self, data: Any, labelled: bool = True) -> NewRows:
         """A file, a folder or a table, as the model reads it."""
-        return new_rows(data, self.encoding, labelled, first=not self.tasks)
+        return new_rows(data, self.reading, labelled, first=not self.tasks)
 
     @property
     def bytes(self) -> int:
@@ -161,7 +168,7 @@ class Model:
         `val` are shares of each class's rows, or rows of their own; without test rows the task is not scored.
         `old_tests`: those of earlier tasks, which are not kept, to score them again.
         """
-        x, y, encoding = self._read(x, y)
+        x, y, reading = self._read(x, y)
         task = self._task(x, y, test, val, name)
         longer = self._longer(task, self._old_tests(old_tests))
         cell = replace(self.cell, stream=longer)
@@ -174,8 +181,7 @@ class Model:
         known = [*self.tests, ""]
         self.tests = tuple(now or before for now, before in zip(new.tests, known, strict=True))
         self.cell, self.state, self.record = new.cell, new.state, new.record
-        if encoding is not None:
-            self.notes[ENCODING] = encoding.to_json()
+        self.notes |= _noted(reading)
         self.__dict__.pop("learner", None)
         assert self.record is not None
         return self.record
@@ -183,7 +189,7 @@ class Model:
     def predict(self, x: Any, task: int | None = None) -> np.ndarray:
         """The name of each row's class. The task is given in the task scenario, and the class is one of that task's."""
         best = self.logits(x, task).argmax(1)
-        return np.array(self._names(self._places(task), task))[best]
+        return np.array(self.names(task))[best]
 
     def predict_proba(self, x: Any, task: int | None = None) -> np.ndarray:
         """(n, C) probabilities of the classes known, in the order of `classes`; of the task's where it is given."""
@@ -191,7 +197,7 @@ class Model:
 
     def logits(self, x: Any, task: int | None = None) -> np.ndarray:
         """(n, C) of the same; of sampled predictions, log-probabilities."""
-        return self.outputs(x, task)[:, self._places(task)].numpy()
+        return self.outputs(x, task)[:, self.places(task)].numpy()
 
     def outputs(self, x: Any, task: int | None = None) -> Tensor:
         """(n, O) of all outputs, those of classes that never came included."""
@@ -210,7 +216,7 @@ class Model:
 
     def place(self, name: str, task: int | None = None) -> int | None:
         """The output that stands for a class, in a task; None where it never came and none is reserved."""
-        known = self._places(task)
+        known = self.places(task)
         places = {each: c for c, names in zip(known, self._sets(known, task), strict=True) for each in names}
         return places.get(name, self.stream.reserved.get(name) if task is None else None)
 
@@ -229,11 +235,18 @@ class Model:
         data = _rows(x, y, self.cell.seed)
         x, y = (data.x, data.y) if y is not None else (data.x_test, data.y_test)
         best = torch.from_numpy(self.logits(x, task)).argmax(1)
-        columns = {name: i for i, names in enumerate(self._sets(self._places(task), task)) for name in names}
+        columns = {name: i for i, names in enumerate(self._sets(self.places(task), task)) for name in names}
         right = best == torch.tensor([columns.get(name, -1) for name in data.classes])[y]
         rows = {name: int((y == c).sum()) for c, name in enumerate(data.classes) if (y == c).any()}
         found = {name: right[y == c].double().mean().item() for c, name in enumerate(data.classes) if name in rows}
         return Known(found, rows, tuple(name for name in rows if name not in columns))
+
+    def export(self, path: str | Path) -> None:
+        """Write the network as an ONNX file: rows as they were learned to the logits of the classes known, in the order
+        of `classes`. Refused where a method answers with more than its network's outputs."""
+        from holdfast.sweeps import model_onnx
+
+        model_onnx.write(self, Path(path))
 
     @cached_property
     def learner(self) -> Learner:
@@ -284,7 +297,7 @@ class Model:
         """The outputs of the classes known."""
         return sorted({*range(self.known), *(c for task in self.stream.tasks for c in task.classes)})
 
-    def _places(self, task: int | None) -> list[int]:
+    def places(self, task: int | None = None) -> list[int]:
         """The outputs that may answer."""
         return self._seen if task is None else list(self.stream.tasks[task].classes)
 
@@ -305,12 +318,12 @@ class Model:
 
     # One more task
 
-    def _read(self, x: Any, y: Any) -> tuple[Any, Any, Encoding | None]:
-        """Arrays, where it is a file, a folder or a table that is given; and the encoding of the model from then on."""
+    def _read(self, x: Any, y: Any) -> tuple[Any, Any, Reading]:
+        """Arrays, where it is a file, a folder or a table that is given; and how the model reads from then on."""
         if y is not None or not (isinstance(x, NewRows) or is_source(x)):
-            return x, y, self.encoding
+            return x, y, self.reading
         rows = x if isinstance(x, NewRows) else self.read(x)
-        return rows.x, np.array(rows.classes), rows.encoding
+        return rows.x, np.array(rows.classes), rows.reading
 
     def _task(self, x: Any, y: Any, test: Share | None, val: Share, name: str | None) -> Task:
         t, seed = self.tasks, self.cell.seed
@@ -359,7 +372,7 @@ class Model:
         new = [name for name in names if name not in known]
         if len(new) > len(free):
             what = f"{len(new)} classes are new ({some(new)}), and of the {info.classes} outputs {len(free)} are free"
-            raise BadInput(f"{what}; start a model with more: hf.model(classes=...), or a stream with room=...")
+            raise BadInput(f"{what}; a new model may have more: classes=..., --classes; one of a run: room=...")
         known |= dict(zip(new, free, strict=False))
         return [known[name] for name in names]
 
@@ -456,6 +469,13 @@ def some(names: Sequence[str]) -> str:
     """The first of them."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(map(repr, names[:SHOWN])) + more
+
+
+def _noted(reading: Reading) -> dict[str, Any]:
+    """What of it a model keeps, as JSON."""
+    encoding = {} if reading.encoding is None else {ENCODING: reading.encoding.to_json()}
+    features = {FEATURES: {"features": reading.features, "label": reading.label}} if reading.features else {}
+    return {**encoding, **features}
 
 
 def _nothing() -> Tensor:

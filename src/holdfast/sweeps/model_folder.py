@@ -39,6 +39,7 @@ from holdfast.types import Gone, Part, Scale, Stream, StreamInfo, Task
 SCHEMA = 1
 ANOTHER = "choose another folder for the model"
 TRIES = 5  # to read a model that others save meanwhile
+INSIDE = 2  # levels of folders that a model has
 _WORDS = "model.json"
 _UNFIT = (*DAMAGED, *UNREADABLE, AttributeError, IndexError)  # what a damaged model raises, or one of other code
 
@@ -68,6 +69,8 @@ def load(folder: Path, own: Own | None = None, device: str | None = None) -> Mod
     """The model in a folder. A BadInput where it is damaged, cut off, or of another version."""
     files = _newest(folder)
     try:
+        if _WORDS not in files:
+            raise ValueError(f"{_WORDS} is missing")
         words = json.loads(files[_WORDS])
         if words["schema"] != SCHEMA:
             raise BadInput(f"the model in {folder} has schema {words['schema']}, this version reads {SCHEMA}")
@@ -92,6 +95,9 @@ def refuse(folder: Path) -> None:
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     if any(not name.removesuffix(".part").isdecimal() and name != LOCK for name in names):
         raise BadInput(f"{folder} exists and is not a model of Holdfast; {ANOTHER}")
+    for place in folder.absolute().parents[:INSIDE]:
+        if any((place / str(number) / _WORDS).is_file() for number in numbers_in(place)):
+            raise BadInput(f"{folder} is inside of the model in {place}; {ANOTHER}")
 
 
 def is_model(folder: Path) -> bool:
@@ -104,7 +110,7 @@ def _newest(folder: Path) -> Files:
     for _ in range(TRIES):
         numbers = numbers_in(folder)
         if not numbers:
-            raise BadInput(f"{folder} holds no model; hf.save(model, {str(folder)!r}) or `--keep-model` makes one")
+            raise BadInput(f"{folder} holds no model; `holdfast learn`, `--keep-model` and hf.save make one")
         try:
             return read_files(folder / str(numbers[-1]))
         except OSError as error:
