@@ -79,6 +79,7 @@ class Tried:
     rows: int  # of past tasks found in what it keeps
     generates: bool  # whether it keeps a generator of rows
     seconds: float  # of one rehearsal, trials included
+    trained: bool  # on the first task; else no look at it was better than the one before its first step
     classes: Mapping[str, tuple[float | None, float]]  # accuracy when it was learned (None: last) and at the end
 
     @property
@@ -608,6 +609,7 @@ def _tried(
         max(int(r.card["no_old_data"]["value"]) for r in records),
         not record.card["no_generator"]["met"],
         float(np.median([r.metrics["train_seconds"] or 0.0 for r in records])),
+        any(r.settings["protocol.stop"]["value"][0] for r in records),
         _by_class(records, names),
     )
 

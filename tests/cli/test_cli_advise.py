@@ -72,7 +72,7 @@ def test_it_says_what_to_do_and_why(holdfast, files):
         "Rehearsed, one after the other: classes p q t<b>; classes r and s.", "of 20 min allowed",
     ):  # fmt: skip
         assert words in done.out
-    assert "missing values" in done.err and "rehearsing finetune, er (seed 0)" in done.err
+    assert "missing values" in done.err and "(seed 0)\n" in done.err
     assert f"report: {files / 'out' / 'report.html'}" in done.err
     page = (files / "out" / "report.html").read_text()
     assert '<section id="advice">' in page and "t&lt;b&gt;" in page and "t<b>" not in page.partition("<script>")[0]

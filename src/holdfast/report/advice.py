@@ -24,6 +24,10 @@ CHOSEN = (
     "The model was chosen on the first task's validation rows, where each retraining stops on the new task's own; "
     "among methods the test rows chose, so that what is measured after deployment may be a little lower."
 )
+UNTRAINED = (
+    "was never trained: no look at it on the first task was better than the one before its first step, as with methods "
+    "that know no class until their task is over. Its accuracy says nothing of what it can do."
+)
 Advice = Mapping[str, Any]  # the content of advice.json
 
 
@@ -50,7 +54,7 @@ def text(advice: Advice) -> str:
     for title, found in (("Ruled out:", advice["ruled_out"]), ("Left out:", advice["left_out"])):
         if found:
             paragraphs.append("\n".join([title, *(_item(names, why) for names, why in by_reason(found))]))
-    paragraphs += [rehearsed(advice), CHOSEN]
+    paragraphs += [*untrained(advice), rehearsed(advice), CHOSEN]
     return "\n\n".join(part if "\n" in part else textwrap.fill(part, WIDTH) for part in paragraphs)
 
 
@@ -74,6 +78,7 @@ def section(advice: Advice) -> str:
                 for names, why in by_reason(found)
             )
             told.append(f"<h3>{title}</h3>" + parts.table(title, [("Method", ""), ("Why", "")], lines, "lines"))
+    told += [f"<p>{escape(note)}</p>" for note in untrained(advice)]
     told.append(f'<p class="note small">{escape(rehearsed(advice))} {escape(CHOSEN)}</p>')
     return parts.section("Advice", "", told)
 
@@ -121,6 +126,11 @@ def forgotten(advice: Advice) -> str:
     which = "class" if len(lost) == 1 else "classes"
     said = f"It would forget of {which} {', '.join(lost[:WORST])}{more}." if lost else "It would forget no old class."
     return f"{said} What came last is known to {sum(new) / len(new):.2f}." if new else said
+
+
+def untrained(advice: Advice) -> list[str]:
+    """A warning where a method has not learned."""
+    return [f"{tried['called']} {UNTRAINED}" for tried in advice["tried"] if not tried["trained"]]
 
 
 def rehearsed(advice: Advice) -> str:
