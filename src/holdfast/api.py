@@ -446,6 +446,7 @@ class Comparison:
     names: tuple[str, ...] = ()  # of the records' cells, in their order
     experiment: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what was asked for: experiment.json
     called: Mapping[str, str] = field(default_factory=dict, repr=False)  # cells' own names, of a paper's table
+    advice: Mapping[str, Any] | None = field(default=None, repr=False)  # what they led to: advice.json
 
     @classmethod
     def of(
@@ -478,6 +479,7 @@ class Comparison:
             names=tuple(cells),
             experiment=read_experiment(folder),
             called=report.names_in(folder),
+            advice=report.advice_in(folder),
         )
 
     @property
@@ -555,6 +557,7 @@ class Comparison:
             "asked": self.asked(),
             "reproduction": reproduction,
             "experiment": self.experiment,
+            "advice": self.advice,
         }
 
     def latex(self, reproduction: Reproduction | None = None) -> str:

@@ -8,11 +8,27 @@ from typer import Argument, Option
 
 
 def advise(
-    data: Annotated[str, Argument(metavar="DATA", hidden=True)],
+    data: Annotated[str | None, Argument(metavar="DATA", hidden=True)] = None,
     old: Annotated[
         str | None, Option(metavar="CLASSES", help="Classes that are known already, e.g. 0,1,2.  [default: all others]")
     ] = None,
-    new: Annotated[str | None, Option(metavar="CLASSES", help="Classes that come, e.g. 3,4.")] = None,
+    new: Annotated[
+        str | None, Option(metavar="CLASSES", help="Classes that come, e.g. 3,4.  [default: all others]")
+    ] = None,
+    label: Annotated[
+        str | None,
+        Option(metavar="COLUMN", help="Where a table has its labels.  [default: label, target, y, class or the last]"),
+    ] = None,
+    test: Annotated[
+        str | None, Option(metavar="PATH", help="Test rows of the same kind.  [default: a fifth of each class]")
+    ] = None,
+    columns: Annotated[
+        str | None, Option(metavar="COLUMN=KIND,...", help="What columns are, where it is to be said.")
+    ] = None,
+    features: Annotated[
+        str | None,
+        Option(metavar="FILE.py:NAME", help="A frozen network of yours, from raw rows to vectors; computed once."),
+    ] = None,
     stream: Annotated[
         str | None,
         Option(metavar="NAME", help="A stream in place of --old and --new, with its --set stream.NAME=VALUE."),
@@ -31,7 +47,11 @@ def advise(
         str | None, Option(metavar="NAME,...", help="Only these, or your own: file.py:Class.  [default: all]")
     ] = None,
     net: Annotated[
-        str | None, Option(metavar="NAME", help="The network.  [default: mlp, bayes where a method needs it]")
+        str | None,
+        Option(
+            metavar="NAME",
+            help="The network, or your own: file.py:function_or_class.  [default: mlp, bayes where a method needs it]",
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,
@@ -47,16 +67,33 @@ def advise(
     json: Annotated[bool, Option("--json", help="Print the advice as JSON, and nothing else.")] = False,
     quiet: Annotated[bool, Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> int:
-    """Which method to go on with when new classes come.
+    """Which method to go on with when new classes come, what it would forget, and how to train it.
 
     The retraining is rehearsed with every method that the limits allow, cheapest first: the model is chosen on the old
-    classes, retraining sees the new ones alone, and what is then known of all of them is measured. DATA is a data set's
-    name or folder in HOLDFAST_DATA.
+    classes, retraining sees the new ones alone, and what is then known of all of them is measured. DATA is a file
+    (.csv, .parquet, .npz), a folder with a folder of images per class, or a data set's name; a --stream has its own
+    where none is given. Replay keeps as many rows as fit into --memory.
     """
     from holdfast.commands.advise import Wanted, advise_asked
     from holdfast.commands.run import Output
 
     wanted = Wanted(
-        data, old, new, stream, scenario, memory, keep_data, time, methods, net, tuple(set_ or ()), seeds, jobs
+        data=data,
+        label=label,
+        test=test,
+        columns=columns,
+        features=features,
+        old=old,
+        new=new,
+        stream=stream,
+        scenario=scenario,
+        memory=memory,
+        keep_data=keep_data,
+        time=time,
+        methods=methods,
+        net=net,
+        settings=tuple(set_ or ()),
+        seeds=seeds,
+        jobs=jobs,
     )
     return advise_asked(wanted, Output(out, False, json, quiet))

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast import advice as advising
 from holdfast.advice import Advice, advise
 from holdfast.commands import folder
-from holdfast.commands.experiment import Asked, cells_of, collected
+from holdfast.commands.experiment import Asked, collected, pieces_of
 from holdfast.commands.run import Output
-from holdfast.commands.terminal import print_json, tell
+from holdfast.commands.terminal import Stopped, print_json, tell
 from holdfast.errors import BadInput, unknown
+from holdfast.methods import methods
 from holdfast.settings import Count, expected, fits
 from holdfast.streams import as_datasets
+from holdfast.sweeps import own
 from holdfast.types import DataSet
 
 SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}
 TIMES = {"s": 1, "m": 60, "h": 3600}
+CUT = ("tasks", "order", "sizes")  # what --old and --new say of the stream
 
 
 @dataclass(frozen=True)
 class Wanted:
     """The words of the command; None where the default is wanted."""
 
-    data: str
+    data: str | None
+    label: str | None
+    test: str | None
+    columns: str | None
+    features: str | None
     old: str | None
     new: str | None
     stream: str | None
@@ -39,6 +48,12 @@ class Wanted:
     seeds: str
     jobs: str | None
 
+    @property
+    def source(self) -> dict[str, str]:
+        """How the data are read."""
+        said = {"label": self.label, "test": self.test, "columns": self.columns, "features": self.features}
+        return {word: text for word, text in said.items() if text is not None}
+
 
 def advise_asked(wanted: Wanted, output: Output) -> int:
     """Everything from the typed words to the exit code."""
@@ -49,54 +64,83 @@ def advise_asked(wanted: Wanted, output: Output) -> int:
         found.append(f"--keep-data must be yes or no, not {wanted.keep_data!r}")
     if not fits(Count, wanted.seeds):
         found.append(f"--seeds must be {expected(Count)}, not {wanted.seeds!r}")
-    cells, ways = cells_of(_asked(wanted, found), found)
+    pieces = pieces_of(_asked(wanted, found), found, all_able=False)
     if output.out is not None:
-        found += folder.faults(Path(output.out), fresh=False)
+        found += _closed(Path(output.out))
     if found:
         raise BadInput(*dict.fromkeys(found))
-    advice = advise(
-        cells[0].stream,
-        None if wanted.methods is None else [cell.method for cell in cells],
-        memory=memory,
-        keep_data=wanted.keep_data == "yes",
-        seconds=seconds,
-        net=wanted.net,
-        protocol=cells[0].protocol,
-        seeds=int(wanted.seeds),
-        jobs=ways.jobs,
-        names=_names(wanted),
-        out=output.out,
-        watch=(lambda line: None) if output.quiet or output.json else tell,
-    )
+    (stream,), quiet = pieces.streams, output.quiet or output.json
+    for line in () if output.quiet else stream.told:
+        tell(line)
+    net_is_given = wanted.net is not None or any(text.strip().startswith("net.") for text in wanted.settings)
+    try:
+        advice = advise(
+            stream,
+            pieces.learners,
+            memory=None if memory is None else max(int(memory), 1),
+            keep_data=wanted.keep_data == "yes",
+            seconds=seconds,
+            net=pieces.net if net_is_given else None,
+            protocol=pieces.protocol,
+            seeds=int(wanted.seeds),
+            jobs=pieces.execution.jobs,
+            out=output.out,
+            watch=(lambda line: None) if quiet else tell,
+        )
+    except KeyboardInterrupt as error:
+        kept = f"; what is finished is kept in {output.out}, and the same command goes on from there"
+        raise Stopped(f"stopped{kept if output.out is not None else ''}") from error
     _say(advice, output)
     return 0
 
 
-def amount(option: str, text: str, units: dict[str, int], example: str, faults: list[str]) -> int | None:
+def amount(option: str, text: str, units: dict[str, int], example: str, faults: list[str]) -> float | None:
     """
     >>> amount("--memory", "5MB", SIZES, "5MB", []), amount("--time", "1.5h", TIMES, "20m", [])
-    (5000000, 5400)
+    (5000000.0, 5400.0)
     """
     known = {unit.lower(): size for unit, size in units.items()}
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip().lower())
-    if match is None or match[2] not in known or not float(match[1]):
+    found = float(match[1]) * known[match[2]] if match is not None and match[2] in known else 0.0
+    if not 0 < found < math.inf:
         faults.append(f"{option} must be a number above 0 with {', '.join(units)}, e.g. {example}, not {text!r}")
         return None
-    return int(float(match[1]) * known[match[2]])
+    return found
+
+
+def _closed(out: Path) -> list[str]:
+    """Why the advice cannot be kept there."""
+    found = folder.unwritable(out)
+    if not found:
+        with collected(found):
+            advising.refuse(out)
+    return found
 
 
 def _asked(wanted: Wanted, faults: list[str]) -> Asked:
-    """As if a run of one method had been asked for."""
+    """As if a run of all candidates had been asked for."""
     settings = [] if any(text.strip().startswith("stream.val=") for text in wanted.settings) else ["stream.val=0.1"]
     if wanted.stream is None:
         settings += _of_classes(wanted, faults)
     elif wanted.old is not None or wanted.new is not None:
         faults.append("--stream says which classes are old and which are new; leave out --old and --new")
+    names = methods.names()
+    if wanted.methods is not None:
+        names = [word.strip() for word in wanted.methods.split(",") if word.strip()]
+        faults += [] if names else [f"--methods names no method: {wanted.methods!r}; see `holdfast list methods`"]
+    scenario = wanted.scenario
+    if scenario is not None and "," in scenario:
+        faults.append(f"--scenario must be one of class, domain, task, not {scenario!r}")
+        scenario = None
     return Asked(
-        methods=("finetune",) if wanted.methods is None else tuple(wanted.methods.split(",")),
+        methods=tuple(names),
         stream=wanted.stream or "split",
         data=wanted.data,
-        scenario=wanted.scenario,
+        label=wanted.label,
+        test=wanted.test,
+        columns=wanted.columns,
+        features=wanted.features,
+        scenario=scenario,
         net=wanted.net or "mlp",
         protocol="realistic",
         settings=(*settings, *wanted.settings),
@@ -106,41 +150,47 @@ def _asked(wanted: Wanted, faults: list[str]) -> Asked:
 
 def _of_classes(wanted: Wanted, faults: list[str]) -> list[str]:
     """The stream whose first task has the old classes and whose second has the new ones."""
+    twice = [name for name in CUT if any(text.strip().startswith(f"stream.{name}=") for text in wanted.settings)]
+    faults += [f"--set stream.{name}: --old and --new say that; leave it out, or give a --stream" for name in twice]
+    if wanted.old is None and wanted.new is None:
+        faults.append("say which classes are new, e.g. --new 3,4; or give a stream, e.g. --stream split")
+    if wanted.data is None:
+        faults.append(
+            "say which data: a file, a folder or a data set's name, e.g. `holdfast advise flowers.csv --new b`"
+        )
+        return []
     data: list[DataSet] = []
     with collected(faults):
-        data = as_datasets(wanted.data, 0)
-    if wanted.new is None:
-        faults.append("say which classes are new: --new 3,4; or give a stream: --stream split")
-    if len(data) != 1 or wanted.new is None:
-        return []
-    names = list(data[0].classes)
-    new = _classes("--new", wanted.new, names, faults)
-    others = [c for c in range(len(names)) if c not in new]
-    old = others if wanted.old is None else _classes("--old", wanted.old, names, faults)
-    if both := [names[c] for c in old if c in new]:
-        faults.append(f"class {both[0]} is in --old and in --new; it is either known already or it comes")
-        return []
-    if not old and wanted.old is None:
-        faults.append("--new names all classes; leave at least one that is known already")
-    order = ",".join(map(str, [*old, *new]))
-    return ["stream.tasks=2", f"stream.order={order}", f"stream.sizes={len(old)},{len(new)}"]
-
-
-def _names(wanted: Wanted) -> Sequence[str]:
-    """Of the classes, as the outputs have them; where a stream may have renumbered them, none."""
-    return as_datasets(wanted.data, 0)[0].classes if wanted.stream is None else ()
+        data = as_datasets(own.source({"name": wanted.data, **wanted.source}), 0)
+    if len(data) > 1:
+        faults.append(f"--old and --new are of one data set, not of {len(data)}; give a --stream")
+    if len(data) != 1 or len(data[0].classes) < 2:
+        return ["stream.tasks=1"]  # nothing more is said of it
+    names, before = list(data[0].classes), len(faults)
+    old = None if wanted.old is None else _classes("--old", wanted.old, names, faults)
+    new = None if wanted.new is None else _classes("--new", wanted.new, names, faults)
+    if old is not None and new is not None:
+        faults += [
+            f"class {names[c]} is in --old and in --new; it is either known already or it comes"
+            for c in old
+            if c in new
+        ]
+    first = [c for c in range(len(names)) if c not in (new or ())] if old is None else old
+    later = [c for c in range(len(names)) if c not in first] if new is None else new
+    if len(faults) == before and not (old is None and new is None) and not (first and later):
+        faults.append(f"{'--new' if not first else '--old'} names all classes; leave at least one for the other")
+    if len(faults) > before or twice or (old is None and new is None):
+        return [] if twice else ["stream.tasks=2"]
+    order = ",".join(map(str, [*first, *later]))
+    return ["stream.tasks=2", f"stream.order={order}", f"stream.sizes={len(first)},{len(later)}"]
 
 
 def _classes(option: str, text: str, names: Sequence[str], faults: list[str]) -> list[int]:
-    found = []
-    for word in dict.fromkeys(word.strip() for word in text.split(",") if word.strip()):
-        if word in names:
-            found.append(list(names).index(word))
-        else:
-            faults.append(unknown("class", word, names, f" in {option}"))
-    if not found and not faults:
+    words = list(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    faults += [unknown("class", word, names, f" in {option}") for word in words if word not in names]
+    if not words:
         faults.append(f"{option} names no class; choose from {', '.join(names)}")
-    return found
+    return [list(names).index(word) for word in words if word in names]
 
 
 def _say(advice: Advice, output: Output) -> None:

@@ -68,25 +68,46 @@ class Execution:
     keep_model: bool = False  # of each run, in its folder
 
 
+@dataclass(frozen=True)
+class Pieces:
+    """What cells are made of; what is at fault is missing."""
+
+    learners: Sequence[Learner]
+    streams: Sequence[Stream]
+    net: NetLike | None
+    protocol: Protocol | None
+    execution: Execution
+
+
 def cells_of(asked: Asked, faults: list[str]) -> tuple[list[Cell], Execution]:
     """The cells of a command, stream by stream and method by method, and how to run them; adds to the faults."""
+    found = pieces_of(asked, faults)
+    execution = found.execution
+    if faults or found.net is None or found.protocol is None:
+        return [], execution
+    return [
+        Cell(learner, stream, found.net, found.protocol, seed, asked.device, threads=execution.threads)
+        for stream in found.streams
+        for learner in found.learners
+        for seed in execution.seeds
+    ], execution
+
+
+def pieces_of(asked: Asked, faults: list[str], *, all_able: bool = True) -> Pieces:
+    """What the cells of a command are made of; adds to the faults.
+
+    `all_able`: that a method cannot run there is a fault.
+    """
     given = _settings(asked, faults)
     learners = _methods(asked, given, faults)
     execution = _execution(asked, faults)
     cut = _streams(asked, given, execution.seeds[0], faults)
     net = _net(asked.net, given["net"], faults)
     protocol = _protocol(asked.protocol, given["protocol"], faults)
-    _check(learners, cut, net, protocol, faults)
+    _check(learners if all_able else [], cut, net, protocol, faults)
     with collected(faults):
         pick_device(asked.device)
-    if faults or net is None or protocol is None:
-        return [], execution
-    return [
-        Cell(learner, stream, net, protocol, seed, asked.device, threads=execution.threads)
-        for stream in cut
-        for learner in learners
-        for seed in execution.seeds
-    ], execution
+    return Pieces(learners, cut, net, protocol, execution)
 
 
 def parts_of(asked: Asked, faults: list[str]) -> tuple[Learner | None, NetLike | None, Protocol | None]:

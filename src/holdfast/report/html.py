@@ -13,6 +13,7 @@ from plotly.offline import get_plotlyjs
 
 from holdfast.disk import write_text
 from holdfast.metrics import Asked, Group, front, gaps, interval
+from holdfast.report import advice as advised
 from holdfast.report import (
     answer,
     early,
@@ -50,19 +51,23 @@ def html(
     asked: Sequence[Asked] = (),
     reproduction: Reproduction | None = None,
     experiment: Mapping[str, Any] | None = None,
+    advice: Mapping[str, Any] | None = None,
 ) -> str:
     """The report on these records as one self-contained page; without a title, the question is one.
 
     `names` are labels of the records' own, e.g. their places in a table; `failures` says why a cell failed, `asked`
-    which seeds there should be; `experiment`, the content of experiment.json, where all came from.
+    which seeds there should be; `experiment`, the content of experiment.json, where all came from; `advice`, that of
+    advice.json, what they led to.
     """
     arenas = table.arenas_of(records, names, asked) if records or reproduction is None else []  # a table without runs
     style = plots.styles(arenas)
     groups = [g for arena in arenas for g in arena]
     question = answer.question(groups) if groups and reproduction is None else ""
+    question = advised.question(advice) if advice is not None else question
     data = origin.data(groups)
     first = "" if reproduction is None else reproduced.banner(reproduction, data)
     sections = [
+        "" if advice is None else advised.section(advice),
         "" if reproduction is None else reproduced.section(reproduction, data),
         parts.section("Failed runs", "They are missing from all that follows.", _failed(failures or {})),
         answer.section(arenas, style, asked),
@@ -131,6 +136,7 @@ def write(
     asked: Sequence[Asked] = (),
     reproduction: Reproduction | None = None,
     experiment: Mapping[str, Any] | None = None,
+    advice: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write the report; a reader sees the old file or the new one, never half of it."""
     path = Path(path)
@@ -144,6 +150,7 @@ def write(
             asked=asked,
             reproduction=reproduction,
             experiment=experiment,
+            advice=advice,
         ),
     )
     return path

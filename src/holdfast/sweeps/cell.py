@@ -105,7 +105,7 @@ class Cell:
 
     def _provenance(self) -> dict[str, Any]:
         """Who chose what, as far as it decides what is run or what the record says of its cost."""
-        open_shape = self.protocol.chooses_shape and _has_open_shape(self.net)
+        open_shape = self.protocol.chooses_shape and has_open_shape(self.net)
         chosen = {
             f"{place}.{name}": setting["chosen_by"]
             for place, thing in {"method": self.method, "net": self.net, "protocol": self.protocol}.items()
@@ -138,7 +138,7 @@ class Cell:
     def refuse(self) -> None:
         """Raise the faults that need neither a network nor a learner at work to be found."""
         self.protocol.refuse(self.method, self.stream)
-        if wrong := self.protocol.faults_of_shape(_has_open_shape(self.net)):
+        if wrong := self.protocol.faults_of_shape(has_open_shape(self.net)):
             raise BadInput(*wrong)
 
     def run(self, watch: Watch | None = None, keep: Keeper | None = None, leave: Leave | None = None) -> Record:
@@ -169,7 +169,7 @@ class Cell:
         device = touched(pick_device(self.device))
         stream = (self.stream.reseed(self.seed) if self.reseed else self.stream).to(device)
         net = self._net(stream.info, device)
-        reshape = functools.partial(self._reshaped, stream.info, device) if _has_open_shape(self.net) else None
+        reshape = functools.partial(self._reshaped, stream.info, device) if has_open_shape(self.net) else None
         return fresh(self.method), stream, net, self.seed, watch, keep, reshape
 
     def numbers(self) -> list[int]:
@@ -260,7 +260,7 @@ def hash_of(settings: Mapping[str, Any], seed: int) -> str:
     return hashlib.sha256(json.dumps({**settings, "seed": seed}, sort_keys=True).encode()).hexdigest()
 
 
-def _has_open_shape(net: NetLike) -> bool:
+def has_open_shape(net: NetLike) -> bool:
     """Whether a list of hidden layers is among its settings, and nobody has given it."""
     hidden = provenance(net).get("hidden") if isinstance(net, NetSpec) else None
     return hidden is not None and isinstance(hidden["value"], tuple) and hidden["chosen_by"] != "given"

@@ -23,6 +23,7 @@ from holdfast.streams import BESIDES
 from holdfast.types import StreamInfo
 
 T = TypeVar("T")
+_OWN = "own_"  # begins the names of modules that are a user's files
 
 
 def is_own(word: str) -> bool:
@@ -141,6 +142,15 @@ def needed(cls: type) -> list[str]:
     return [name for name in hints(cls) if name not in usual]
 
 
+def word_of(thing: Any) -> str | None:
+    """`path/to/file.py:Name`, from the current folder, of what was found in a file; None of anything else."""
+    for module in [each for name, each in sys.modules.items() if name.startswith(_OWN)]:
+        name = next((name for name, value in vars(module).items() if value is thing), None)
+        if name is not None:
+            return f"{os.path.relpath(str(module.__file__))}:{name}"
+    return None
+
+
 def _module(word: str) -> tuple[str, str, ModuleType]:
     """The file's name, the name in it, and the file as a module."""
     file, _, name = word.rpartition(":") if ".py:" in word else (word, "", "")
@@ -156,7 +166,9 @@ def _module(word: str) -> tuple[str, str, ModuleType]:
 @functools.cache
 def _loaded(path: Path, content: bytes) -> ModuleType:
     """A file as a module, loaded once while its content stays: a method and a protocol in it share its classes."""
-    name = f"own_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"  # other folders have such files, too
+    name = (
+        f"{_OWN}{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"  # other folders have such files, too
+    )
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -25,7 +25,7 @@ LOCK = ".lock"
 TRIALS = "trials"  # a folder inside: the runs that chose settings, an output folder of their own
 OURS = (
     "experiment.json", "cells", "sweeps", TRIALS, "summary.json", "report.html", "reproduction.json", "diagnosis.json",
-    "progress.json", "figures", LOCK,
+    "advice.json", "progress.json", "figures", LOCK,
 )  # fmt: skip
 HALF_WRITTEN = tuple(f".{name}." for name in OURS)  # how temporary files are called, which a killed process leaves
 _FILES = {  # beside record.json
