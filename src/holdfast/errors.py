@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sysconfig
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
+
+OURS = Path(__file__).parent
 
 
 class BadInput(ValueError):
@@ -50,6 +55,18 @@ def unknown(word: str, given: str, valid: Iterable[str], where: str = "") -> str
     return f"unknown {word} {given!r}{where}; choose from {', '.join(names)}"
 
 
+def said_of(error: BaseException) -> str:
+    """What went wrong, and the line of a user's own file where it did, which is where they will look."""
+    not_theirs = [OURS, *(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))]
+    theirs = [
+        each
+        for each in traceback.extract_tb(error.__traceback__)
+        if not each.filename.startswith("<") and not any(map(Path(each.filename).is_relative_to, not_theirs))
+    ]
+    where = f" ({Path(theirs[-1].filename).name}, line {theirs[-1].lineno})" if theirs else ""
+    return f"{type(error).__name__}: {error}{where}"
+
+
 @contextmanager
 def guarded(what: str, cannot: str = "be made") -> Iterator[None]:
     """Whatever a user's code raises becomes one line."""
@@ -58,4 +75,4 @@ def guarded(what: str, cannot: str = "be made") -> Iterator[None]:
     except BadInput:
         raise
     except (Exception, SystemExit) as error:  # user's code may raise anything
-        raise BadInput(f"{what} cannot {cannot}: {type(error).__name__}: {error}") from error
+        raise BadInput(f"{what} cannot {cannot}: {said_of(error)}") from error
