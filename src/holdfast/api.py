@@ -97,7 +97,7 @@ def stream(name: str | type[StreamSpec], data: Any = None, seed: int = 0, **sett
 def _made(shelf: Shelf[T], given: str | type[T], settings: Mapping[str, Any]) -> T:
     if not isinstance(given, str | type):
         base = shelf.base.__name__
-        raise BadInput(f"a {shelf.word} must be a name or a {base} class, not a {type(given).__name__}")
+        raise BadInput(f"a {shelf.word} must be a name or a {base} class, not {_article(given)}")
     if isinstance(given, type):
         name, cls = given.__name__, own.whole(shelf, given, given.__name__)
     else:
@@ -574,6 +574,9 @@ class Comparison:
         table = [self.text()] if self.records else []
         return "\n".join([*table, *(f"{f.cell} failed: {f.reason}" for f in self.failures)])
 
+    def __repr__(self) -> str:
+        return str(self)  # in a notebook, too
+
 
 def load(folder: str | Path, rows: Literal["runs", "scores"] = "runs") -> pandas.DataFrame:
     """The finished records of an output folder as a tidy table: one row per run, or per scoring and task.
@@ -635,13 +638,18 @@ def _words(given: str | Sequence[str]) -> Sequence[str]:
     return [given] if isinstance(given, str) else given
 
 
+def _article(given: Any) -> str:
+    return f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
+
+
 def as_method(given: str | Learner | type[Learner]) -> Learner:
     if isinstance(given, str):
         return method(given)
     if isinstance(given, type) and issubclass(given, Learner):
-        given = given()
+        given = method(given)
     if not isinstance(given, Learner):
-        raise BadInput(f"a method must be a name or a Learner, not a {type(given).__name__}")
+        raise BadInput(f"a method must be a name or a Learner, not {_article(given)}")
+    own.whole(methods, type(given), name_of(given))
     return own.fitting(given, f"method {name_of(given)!r}")
 
 
@@ -668,7 +676,8 @@ def as_protocol(given: ProtocolLike) -> Protocol:
     if isinstance(given, str | type):
         return protocol(given)
     if not isinstance(given, Protocol):
-        raise BadInput(f"a protocol must be a name or a Protocol, not a {type(given).__name__}")
+        raise BadInput(f"a protocol must be a name or a Protocol, not {_article(given)}")
+    own.whole(protocols, type(given), name_of(given))
     return own.fitting(given, f"protocol {name_of(given)!r}")
 
 

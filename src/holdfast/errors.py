@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sysconfig
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
+
+OURS = Path(__file__).parent
 
 
 class BadInput(ValueError):
@@ -50,6 +55,19 @@ def unknown(word: str, given: str, valid: Iterable[str], where: str = "") -> str
     return f"unknown {word} {given!r}{where}; choose from {', '.join(names)}"
 
 
+def said_of(error: BaseException) -> str:
+    """What went wrong, in a line, and that of a user's own file where it did, which is where they will look."""
+    not_theirs = [OURS, *(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))]
+    theirs = [
+        each
+        for each in traceback.extract_tb(error.__traceback__)
+        if not each.filename.startswith("<") and not any(map(Path(each.filename).is_relative_to, not_theirs))
+    ]
+    where = f" ({Path(theirs[-1].filename).name}, line {theirs[-1].lineno})" if theirs else ""
+    said = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {said}{where}"
+
+
 @contextmanager
 def guarded(what: str, cannot: str = "be made") -> Iterator[None]:
     """Whatever a user's code raises becomes one line."""
@@ -58,5 +76,4 @@ def guarded(what: str, cannot: str = "be made") -> Iterator[None]:
     except BadInput:
         raise
     except (Exception, SystemExit) as error:  # user's code may raise anything
-        said = str(error).strip().partition("\n")[0]
-        raise BadInput(f"{what} cannot {cannot}: {type(error).__name__}: {said}") from error
+        raise BadInput(f"{what} cannot {cannot}: {said_of(error)}") from error

@@ -163,6 +163,25 @@ def hints(cls: type) -> Mapping[str, Any]:
     return _HINTS[cls]
 
 
+def undecorated(cls: type, base: type) -> list[str]:
+    """Fields with a value, of a class below `base` that is no dataclass: they look like settings, and are none."""
+    found = []
+    for each in cls.__mro__[: cls.__mro__.index(base)]:
+        if "__dataclass_fields__" not in vars(each):
+            said = inspect.get_annotations(each)
+            found += [name for name in said if name in vars(each) and "ClassVar" not in str(said[name])]
+    return found
+
+
+def untyped(cls: type, name: str, owner: str) -> str | None:
+    """The sentence for what looks like a field and has no type; None for all else."""
+    value = vars(cls).get(name)
+    if name.startswith("_") or not isinstance(value, bool | int | float | str):
+        return None
+    kind = type(value).__name__
+    return f"{name} of {owner} has no type, so it is no setting; write `{name}: {kind} = {value!r}`"
+
+
 def defaults(cls: type) -> dict[str, Any]:
     """The default of every setting that has one."""
     found = {}
@@ -202,11 +221,9 @@ def faults_in(
         if name in fields and name not in kinds:
             continue
         if name not in kinds:
-            found.append(
-                unknown("setting", name, kinds, f" of {owner}")
-                if kinds
-                else f"unknown setting {name!r}: {owner} has no settings"
-            )
+            plain = untyped(cls, name, owner)
+            nearest = unknown("setting", name, kinds, f" of {owner}") if kinds else ""
+            found.append(plain or nearest or f"unknown setting {name!r}: {owner} has no settings")
             continue
         if not fits(kinds[name], value):
             found.append(f"{name} of {owner} must be {expected(kinds[name])}, not {value!r}")

@@ -499,6 +499,11 @@ class Record:
     uncertainties: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (scorings of it, 2, n_test)
     images: tuple[np.ndarray, ...] = field(default=(), repr=False)  # per task (n, C, H, W) bytes: a few of its test set
 
+    def __repr__(self) -> str:
+        found = ", ".join(f"{k}={v:.3f}" for k, v in self.metrics.items() if k in ("acc", "bwt") and v is not None)
+        words = f"{self.method!r}, stream={self.stream.get('name')!r}, scenario={self.scenario!r}, seed={self.seed}"
+        return f"Record({words}{', ' if found else ''}{found})"
+
     @property
     def final(self) -> np.ndarray:
         """(T, T): the last scoring after each task; R itself unless it was scored more often."""

@@ -202,3 +202,49 @@ def test_a_transform_that_looks_at_other_rows_is_caught():
         check_stream(hf.stream(Noisy))
     with pytest.raises(hf.BadInput, match="the scenario 'domain', not 'class' as asked for"):
         hf.stream(Noisy, scenario="class")
+
+
+def test_a_learner_that_reads_the_lease_it_is_not_given_is_caught():
+    @dataclass
+    class Reader(Plain):
+        def begin(self, train, plan):
+            self.rows = len(train.x)
+
+    with pytest.raises(AssertionError, match=r"begin gets None in place of a lease.*\(test_contracts\.py, line \d+\)"):
+        check_learner(Reader)
+
+
+def test_fields_of_a_class_that_is_no_dataclass_are_no_settings():
+    class Undecorated(Plain):
+        strength: float = 1.0
+
+    with pytest.raises(AssertionError, match=r"strength would be no setting.*write @dataclass above it"):
+        check_learner(Undecorated)
+    for make in (
+        lambda: hf.method(Undecorated),
+        lambda: hf.run(Undecorated(), "split"),
+        lambda: hf.run(Undecorated, "split"),
+    ):
+        with pytest.raises(hf.BadInput, match=r"Undecorated has fields \(strength\) and is no dataclass"):
+            make()
+
+
+def test_what_has_no_type_is_told_from_what_is_not_there():
+    @dataclass
+    class Untyped(Plain):
+        strength = 1.0
+
+    with pytest.raises(hf.BadInput, match=r"strength of method 'Untyped' has no type.*write `strength: float = 1.0`"):
+        hf.method(Untyped, strength=2)
+    with pytest.raises(hf.BadInput, match="unknown setting 'width': method 'Untyped' has no settings"):
+        hf.method(Untyped, width=2)
+
+
+def test_a_loss_that_is_no_tensor_is_named():
+    @dataclass
+    class Floats(Plain):
+        def observe(self, batch):
+            return self.descend(self.cross_entropy(batch).item())
+
+    with pytest.raises(TypeError, match="a loss must be a tensor with its graph, not a float"):
+        check_learner(Floats)

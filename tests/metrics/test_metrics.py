@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -167,5 +168,14 @@ def test_runs_on_different_test_sets_are_not_compared(scored, record):
     b = record(a.R, predictions=a.predictions, labels=tuple(y + 1 for y in a.labels))
     with pytest.raises(BadInput, match="different test sets"):
         metrics.compare_examples(a, b, 0)
+    other = replace(a, stream={**a.stream, "seed": 1})  # its rows have the same labels, and need not be the same rows
+    with pytest.raises(BadInput, match=r"different test sets of task 0 \(stream\.seed 0 and 1\)"):
+        metrics.compare_examples(a, other, 0)
+    fewer = replace(a, stream={**a.stream, "examples": 7})  # training rows are another matter
+    assert metrics.compare_examples(a, fewer, 0).p_value == 1
+    with pytest.raises(BadInput, match=r"a run must be a Record, as hf\.run gives one, not a str"):
+        metrics.compare_examples(a, "er", 0)
+    with pytest.raises(BadInput, match="task must be a whole number, counted from 0, not '0'"):
+        metrics.compare_examples(a, a, "0")
     with pytest.raises(BadInput, match="task must be from 0 to 2, not 3"):
         metrics.compare_examples(a, a, 3)

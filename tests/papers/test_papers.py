@@ -272,3 +272,8 @@ def test_mistakes_are_told_together(capsys, monkeypatch):
     monkeypatch.setattr(papers, "BUILT", ("gem",))
     assert main(["reproduce", "ctrl/table1"]) == 2
     assert "has no recipe yet" in capsys.readouterr().err
+
+
+def test_a_papers_name_alone_is_answered_with_its_tables():
+    with pytest.raises(hf.BadInput, match="say which table or figure of 'gem' is meant: gem/figure1, gem/table1"):
+        papers.find("gem")

@@ -428,6 +428,15 @@ def test_a_reproduction_stands_on_the_page_as_published_and_measured(fake):
     assert [len(figure["data"]) for figure in page.figures[:2]] == [1, 2]
 
 
+def test_numbers_are_as_fine_where_nothing_is_published_and_as_printed_where_they_are_large(fake):
+    cells = [
+        number(metric="last − first", published=None, measured=-0.3512, low=None, high=None, within=None),
+        number(metric="FLOPs (T)", published=1876.0, measured=12.5, low=None, high=None, within=None),
+    ]
+    page = Page(report.html([fake("gem")], reproduction=report.Reproduction("a/b", "t", "smoke", cells)))
+    assert "– | −0.351" in page.text and "1876 | " in page.text
+
+
 def test_a_reproduction_is_read_back_or_refused():
     made = report.Reproduction("a/b", "t", "smoke", [number()])
     assert report.Reproduction.read(dataclasses.asdict(made)) == made

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import runpy
 import sys
 import textwrap
@@ -394,3 +395,37 @@ def test_the_commands_of_the_examples_run(line, tmp_path, monkeypatch, capsys):
     words = command.removeprefix("holdfast ").replace("examples/", f"{EXAMPLES}/").split()
     assert main([*words, "--tasks", "2", "--examples", "30", "--json", "--quiet"]) == 0
     assert len(json.loads(capsys.readouterr().out)["methods"]) == 2
+
+
+def test_a_slip_in_a_file_is_told_with_its_line(tmp_path, capsys):
+    file = tmp_path / "thawed.py"
+    file.write_text(
+        "from dataclasses import dataclass\nimport holdfast as hf\n\n\n@dataclass\n"
+        "class Thawed(hf.StreamSpec):\n    def plan(self, data, seed): ...\n"
+    )
+    assert main(["run", "finetune", "--stream", f"{file}:Thawed"]) == 2
+    told = capsys.readouterr().err
+    assert "(thawed.py, line 5); streams and protocols are @dataclass(frozen=True)" in told and told.count("\n") == 1
+    assert main(["run", "mine:Leash"]) == 2
+    assert "your own code is named as path/to/file.py:Name" in capsys.readouterr().err
+
+
+def test_things_of_ones_own_are_listed_with_their_settings(capsys):
+    assert main(["list", "methods", f"{EXAMPLES}/own_method.py:Leash"]) == 0
+    assert re.search(r"strength +0\.1 +a number +λ", capsys.readouterr().out)
+    assert main(["list", "nets", f"{EXAMPLES}/own_method.py:Wide"]) == 2
+    assert "a net of your own, which has no settings" in capsys.readouterr().err
+
+
+def test_a_transform_that_draws_anew_is_refused_as_is_a_plan_of_other_tasks_than_were_asked_for():
+    @dataclass(frozen=True)
+    class Noise(hf.StreamSpec):
+        def plan(self, data, seed):
+            noisy = hf.Plan("noise", (0, 1), (0, 1), lambda x: x.float() + torch.rand(x.shape))
+            return "domain", 2, [noisy] * self.tasks
+
+    with pytest.raises(hf.BadInput, match=r"task 0 \(noise\) of stream 'Noise' shows a row otherwise each time"):
+        hf.stream(Noise)
+    with pytest.raises(hf.BadInput, match="stream 'Halves' plans 2 of the 3 tasks asked for; leave tasks out"):
+        hf.stream(Halves, tasks=3)
+    assert len(hf.stream(Halves)) == 2

@@ -16,11 +16,12 @@ from torch import Tensor
 from holdfast.audit import Lease, footprint
 from holdfast.engine import Net, optimiser
 from holdfast.engine.state import read, save
-from holdfast.errors import BadInput, PastDataError, RunFailed
+from holdfast.errors import BadInput, PastDataError, RunFailed, said_of
 from holdfast.methods import Learner
 from holdfast.nets import nets
 from holdfast.protocols import Session, Showing, protocols
 from holdfast.seeds import generator, seed_for, seeded
+from holdfast.settings import undecorated
 from holdfast.streams import streams
 from holdfast.types import Batch, Scenario, Segment, Stream
 
@@ -34,6 +35,15 @@ def check_learner(given: Learner | type[Learner]) -> None:
     learner = given() if isinstance(given, type) else given
     for check in CHECKS:
         check(learner)
+
+
+def check_settings_are_fields(learner: Learner) -> None:
+    """What looks like a setting is one: the class is a dataclass."""
+    forgotten = undecorated(type(learner), Learner)
+    _require(
+        not forgotten,
+        f"{', '.join(forgotten)} would be no setting: the class is no dataclass; write @dataclass above it",
+    )
 
 
 def check_same_seed_same_result(learner: Learner) -> None:
@@ -105,6 +115,20 @@ def check_hidden_boundaries_are_not_needed(learner: Learner) -> None:
     _require(learner.mixes or not learner.needs_boundaries, "a learner that needs boundaries ran where they are hidden")
 
 
+def check_single_pass_gives_no_lease(learner: Learner) -> None:
+    """Where every row is shown once, `begin` gets None in place of a lease."""
+    stream = _stream("task" if learner.needs_task else "class")
+    try:
+        protocols.make("online", {}).run(copy.deepcopy(learner), stream, _net(stream), seed=0)
+    except (BadInput, RunFailed):
+        return
+    except (TypeError, AttributeError) as error:
+        raise AssertionError(
+            f"under a protocol of one pass begin gets None in place of a lease, and fails with {said_of(error)}; look "
+            "at the data in observe or in finish, or raise holdfast.BadInput"
+        ) from error
+
+
 def check_lease_ends_with_the_task(learner: Learner) -> None:
     """A learner may hold on to its lease, but not read it after the task."""
     session = _run(learner)
@@ -161,11 +185,13 @@ def check_footprint_covers_the_weights(learner: Learner) -> None:
 
 
 CHECKS: tuple[Callable[[Learner], None], ...] = (
+    check_settings_are_fields,
     check_same_seed_same_result,
     check_predict_changes_nothing,
     check_hidden_task_is_not_needed,
     check_given_tasks_are_kept_with_rows,
     check_hidden_boundaries_are_not_needed,
+    check_single_pass_gives_no_lease,
     check_lease_ends_with_the_task,
     check_loss_falls,
     check_state_round_trips,

@@ -81,7 +81,7 @@ def run(
             "stream.angles=0,90, stream.seed=3 (in place of each run's), protocol.schedule=cosine.",
         ),
     ] = None,
-    seeds: Annotated[str, Option(metavar="N,...", help="Seeds to run.")] = "0",
+    seeds: Annotated[str, Option(metavar="N,...", help="Seeds to run; three are 0,1,2.")] = "0",
     device: Annotated[str, Option(metavar="NAME", help="auto, cpu, cuda or mps.")] = "auto",
     jobs: Annotated[str | None, Option(metavar="N", help="Processes at once.  [default: cores / threads]")] = None,
     threads: Annotated[

@@ -14,7 +14,7 @@ from holdfast.errors import BadInput, guarded, unknown
 from holdfast.methods import Learner, methods
 from holdfast.nets import nets
 from holdfast.protocols import Passing, Protocol, name_of, protocols
-from holdfast.settings import Count, Shelf, Threads, Whole, faults_in, fit, hints, make
+from holdfast.settings import Count, Shelf, Threads, Whole, faults_in, fit, hints, make, untyped
 from holdfast.streams import BESIDES, StreamSpec, as_datasets, last_alone, streams
 from holdfast.sweeps import Cell, NetLike, own
 from holdfast.sweeps.cell import pick_device
@@ -204,7 +204,10 @@ def _place_settings(
         if name in fields:
             continue
         who = f"method {next(iter(found))!r}" if len(found) == 1 and not missing else "these methods"
-        if name in elsewhere:
+        plain = [said for word, cls in found.items() if (said := untyped(cls, name, f"method {word!r}"))]
+        if plain:
+            faults.append(plain[0])
+        elif name in elsewhere:
             faults.append(f"unknown setting {name!r} of {who}; did you mean '{elsewhere[name]}.{name}'?")
         elif fields:
             faults.append(unknown("method setting", name, set(fields)))

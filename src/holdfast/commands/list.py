@@ -56,15 +56,18 @@ def _entries(kind: str, name: str | None) -> list[dict[str, Any]]:
 def described(shelf: Shelf[Any], name: str) -> dict[str, Any]:
     """A thing by its docstring and its fields."""
     from holdfast.settings import comments, defaults, expected, hints
+    from holdfast.sweeps import own
 
-    cls = shelf.find(name)
+    if shelf.word == "net" and own.is_own(name):
+        raise BadInput(f"{name} is a net of your own, which has no settings; it goes to --net as it is")
+    cls = own.find(shelf, name)[1]
     usual, notes = defaults(cls), comments(cls)
     return {
         "name": name,
-        "summary": shelf.summary(name),
+        "summary": (inspect.getdoc(cls) or "").split("\n")[0],
         "about": (inspect.getdoc(cls) or "").split("\n>>>")[0].strip(),
         "settings": [
-            {"name": field, "default": usual[field], "expected": expected(kind), "about": notes[field]}
+            {"name": field, "default": usual.get(field, "needed"), "expected": expected(kind), "about": notes[field]}
             for field, kind in hints(cls).items()
         ],
     }

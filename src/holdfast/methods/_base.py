@@ -157,6 +157,9 @@ class Learner(Plain):
 
     def backward(self, loss: Tensor) -> Tensor:
         """Put ∂loss/∂θ into `net.grad`; returns the loss."""
+        if not isinstance(loss, Tensor):
+            word = type(loss).__name__
+            raise TypeError(f"a loss must be a tensor with its graph, not a {word}; leave out .item() and float()")
         self.net.zero_grad()
         if loss.requires_grad:  # or all that it depends on is frozen
             loss.backward()  # type: ignore[no-untyped-call]

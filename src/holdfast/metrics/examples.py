@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,8 @@ from scipy.special import bdtr
 
 from holdfast.errors import BadInput
 from holdfast.types import Record
+
+SAME_ROWS = ("examples", "val", "augment", "scale", "scenario", "head", "outputs", "room")  # any has the same test rows
 
 
 def rescore(record: Record) -> np.ndarray:
@@ -49,16 +52,20 @@ def compare_examples(a: Record, b: Record, task: int) -> Examples:
     (True, True)
     """
     for record in (a, b):
+        if not isinstance(record, Record):
+            raise BadInput(f"a run must be a Record, as hf.run gives one, not a {type(record).__name__}")
         _must_have_predictions(record)
+        if not isinstance(task, int | np.integer):
+            raise BadInput(f"task must be a whole number, counted from 0, not {task!r}")
         if not 0 <= task < len(record.labels):
             raise BadInput(f"task must be from 0 to {len(record.labels) - 1}, not {task}")
         if np.isnan(record.R[-1, task]):
             raise BadInput(f"the last scoring of {record.method} (seed {record.seed}) did not ask about task {task}")
     y = a.labels[task]
-    if not np.array_equal(y, b.labels[task]):
+    if where := _apart(a, b, task):
         raise BadInput(
             f"{a.method} (seed {a.seed}) and {b.method} (seed {b.seed}) were scored on different test sets of "
-            f"task {task}; compare runs of the same stream and seed"
+            f"task {task} ({where}); compare runs of the same stream and seed"
         )
     right_a, right_b = a.predictions[task][-1] == y, b.predictions[task][-1] == y
     only_a, only_b = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
@@ -70,6 +77,18 @@ def compare_examples(a: Record, b: Record, task: int) -> Examples:
         neither=int((~right_a & ~right_b).sum()),
         p_value=min(1.0, 2 * float(bdtr(min(only_a, only_b), differ, 0.5))),
     )
+
+
+def _apart(a: Record, b: Record, task: int) -> str:
+    """Why the test rows of a task are not the same ones, in the same order; empty: they are.
+
+    Labels alone do not tell: another seed can draw as many rows of each class, or permute their pixels.
+    """
+    for name in [word for word in {**a.stream, **b.stream} if word not in SAME_ROWS]:
+        mine, other = a.stream.get(name), b.stream.get(name)
+        if json.dumps(mine, default=str) != json.dumps(other, default=str):  # one that was read has lists for tuples
+            return "other data" if name == "fingerprint" else f"stream.{name} {mine} and {other}"
+    return "" if np.array_equal(a.labels[task], b.labels[task]) else "other labels"
 
 
 def _must_have_predictions(record: Record) -> None:

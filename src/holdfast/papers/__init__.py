@@ -47,6 +47,8 @@ def find(id: str) -> Recipe:
     """The recipe of a table or figure; an unknown or unbuilt one is bad input."""
     items = {item.id: item for item in contents()}
     if id not in items:
+        if inside := [each for each in items if each.startswith(f"{id.rstrip('/')}/") and items[each].recipe]:
+            raise hf.BadInput(f"say which table or figure of {id.rstrip('/')!r} is meant: {', '.join(inside)}")
         raise hf.BadInput(unknown("table or figure", id, items))
     recipe = items[id].recipe
     if recipe is None:

@@ -106,7 +106,8 @@ def is_ours(name: str) -> bool:
 
 def _word(drawn: Drawn) -> str:
     """Section and title as a file's name."""
-    return re.sub(r"[^a-z0-9]+", "-", f"{drawn.section} {drawn.title}".lower()).strip("-")[:LONGEST].strip("-")
+    words = re.sub(r"[^a-z0-9]+", "-", f"{drawn.section} {drawn.title}".lower()).strip("-")
+    return words if len(words) <= LONGEST else words[: LONGEST + 1].rpartition("-")[0] or words[:LONGEST]
 
 
 def _tex(name: str, drawn: Drawn, wide: bool) -> str:

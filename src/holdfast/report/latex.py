@@ -48,7 +48,7 @@ def latex(records: Sequence[Record], asked: Sequence[Asked] = (), names: Sequenc
         " & ".join(HEADINGS) + r" \\",
     ]
     for arena in found:
-        stream = escape(words.described(arena[0].conditions("stream")))
+        stream = escape(words.described(words.told(arena[0], "stream")))
         lines += [r"\midrule", _across(rf"\emph{{{stream}}}")]
         for row in table.rows(arena, COLUMNS):
             left = map(escape, (row.group.label, row.group.scenario, words.label_given(row.group), row.seeds))

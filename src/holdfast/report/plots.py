@@ -97,8 +97,10 @@ def matrix(values: np.ndarray, told: Sequence[Sequence[str]] | None = None, whol
     `whole`: the rows are the tasks learned, one after the other.
     """
     rows, tasks = values.shape
+    parts = not whole and rows > 1  # of what mixes tasks, rows are equal parts of its training
     whole = whole and rows == tasks
-    names = [f"after task {i + 1}" for i in range(rows)] if whole else ["after all"] * rows
+    when = "task {}" if whole else f"{{}}/{rows} of all" if parts else "all"
+    names = [f"after {when.format(i + 1)}" for i in range(rows)]
     said = "%{z:.3f}" if told is None else "%{text}"
     figure = go.Figure(
         go.Heatmap(
@@ -112,7 +114,7 @@ def matrix(values: np.ndarray, told: Sequence[Sequence[str]] | None = None, whol
             showscale=False,
             xgap=1,
             ygap=1,
-            hovertemplate=f"after {'task %{y}' if whole else 'all'}<br>task %{{x}}: {said}<extra></extra>",
+            hovertemplate=f"after {when.format('%{y}')}<br>task %{{x}}: {said}<extra></extra>",
             hoverongaps=False,
         )
     )

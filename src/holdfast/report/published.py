@@ -10,6 +10,7 @@ from html import escape
 from holdfast.report import parts, words
 
 NARROW = 3  # columns; a table of so few is no wider than they are
+TIGHT = 7  # columns; with more, cells stand closer together
 WIDE = 9  # numbers in a row that can be taken in; with more, each column of the paper has a table of its own
 
 
@@ -102,12 +103,8 @@ def _table(title: str, rows: Sequence[Row], usual: str) -> str:
         for name, mine in by_row.items()
     )
     heads = [("", ""), *((head(*place), "number") for place in places)]
-    return parts.table(
-        f"Published and measured {title}".strip(),
-        heads,
-        body,
-        "published" if len(places) > NARROW else "published narrow",
-    )
+    width = " narrow" if len(places) <= NARROW else " many" if len(places) > TIGHT else ""
+    return parts.table(f"Published and measured {title}".strip(), heads, body, f"published{width}")
 
 
 def _scenarios(rows: Iterable[Row]) -> list[str]:

@@ -283,7 +283,7 @@ def _trial(trial: Mapping[str, Any]) -> str:
 
 def _row(cell: Mapping[str, Any]) -> Row:
     metric = str(cell["metric"])
-    whole = not isinstance(cell["published"], float)
+    whole = isinstance(cell["published"], int)
     measured, low, high, tolerance = (cell[name] for name in ("measured", "low", "high", "tolerance"))
     return Row(
         row=str(cell["row"]),
@@ -302,13 +302,16 @@ def _row(cell: Mapping[str, Any]) -> Row:
 
 
 def _printed(published: float | None, metric: str) -> str:
-    """As papers print it: counts as they are, else at least two decimals, no more than it has; seconds like ours."""
+    """As papers print it: counts as they are, else at least two decimals below 100, no more than it has; seconds like
+    ours."""
     if published is None:
         return words.UNDEFINED
     if metric in METRICS and METRICS[metric].unit == "s":
         return words.number(published, metric)
     if isinstance(published, int):
         return str(published).replace("-", words.MINUS)
+    if abs(published) >= 100:
+        return f"{round(published, 2):.10g}".replace("-", words.MINUS)
     text = f"{published:.2f}" if abs(published) >= 1 or round(published, 2) == published else f"{published:.3f}"
     return ("0.00" if text == "-0.00" else text).replace("-", words.MINUS)
 

@@ -8,6 +8,8 @@ from html import escape
 from holdfast.metrics import Group, desiderata
 from holdfast.report import card, legends, parts, plots, words
 
+NEITHER = "not applicable, or not judged"  # one sign for both
+
 
 def five(g: Group) -> str:
     """The verdicts on paper 001's conditions as a cell of the summary, a sign each."""
@@ -22,7 +24,7 @@ def section(groups: Sequence[Group], style: Mapping[str, plots.Style]) -> list[s
     if not cards:
         return []
     some = any(line.met.startswith("met by") for _, lines in cards for line in lines)
-    key = " ".join(map(_met, ["met", "not met", "not applicable", *([card.SOME] if some else [])]))
+    key = " ".join(map(_met, ["met", "not met", NEITHER, *([card.SOME] if some else [])]))
     drawn = [_overview(title, keys, cards, style) for title, keys in card.blocks(groups) if keys]
     drawn.append(f'<p class="key">{key}</p>')
     columns = [("Condition", ""), ("Measured", ""), ("Verdict", ""), ("Note", "")]
@@ -76,5 +78,5 @@ def _sign(met: str, of: str = "") -> str:
 
 def _look(met: str) -> tuple[str, str]:
     kinds = {"met": ("yes", "✓"), "not met": ("no", "✕"), "not applicable": ("none", words.UNDEFINED)}
-    kinds |= dict.fromkeys((card.UNJUDGED, card.UNMEASURED), kinds["not applicable"])
+    kinds |= dict.fromkeys((card.UNJUDGED, card.UNMEASURED, NEITHER), kinds["not applicable"])
     return kinds.get(met, ("some", "◐"))

@@ -96,6 +96,7 @@ class StreamSpec(ABC):
         held = self._held(plans, seed)
         tasks = tuple(self._task(t, plan, own, held[own], seed) for t, (plan, own) in enumerate(plans))
         _refuse_shapes(name, tasks)
+        _refuse_noise(name, tasks)
         mixtures = tuple(self.mixtures(tasks, seed))
         if faults := list(_faults_of_segments(name, scenario, tasks, mixtures)):
             raise BadInput(*faults)
@@ -114,7 +115,10 @@ class StreamSpec(ABC):
         """What each task is made of, and from which data set."""
         scenario, outputs, planned = self.plan_all(data, seed)
         plans = [self._whole(plan, data[0]) for plan in planned]
-        if faults := [*_faults_of_plan(name, scenario, outputs, plans), *self._faults_of_scenario(scenario, plans)]:
+        faults = [*_faults_of_plan(name, scenario, outputs, plans), *self._faults_of_scenario(scenario, plans)]
+        if plans and len(plans) != self.tasks and provenance(self)["tasks"]["chosen_by"] == "given":
+            faults.append(f"stream {name!r} plans {len(plans)} of the {self.tasks} tasks asked for; leave tasks out")
+        if faults:
             raise BadInput(*dict.fromkeys(faults))
         return scenario, outputs, plans
 
@@ -404,6 +408,19 @@ def _refuse_shapes(name: str, tasks: Sequence[Task]) -> None:
         if (task.train.shape, task.train.dtype) != (first.shape, first.dtype):
             kinds = [f"{part.shape} {str(part.dtype).partition('.')[2]}" for part in (task.train, first)]
             raise BadInput(f"task {task.t} of stream {name!r} has examples of {kinds[0]}, but task 0 has {kinds[1]}")
+
+
+def _refuse_noise(name: str, tasks: Sequence[Task]) -> None:
+    """A transform that draws anew shows another row each time, and moves the random numbers of whoever looks."""
+    for task in tasks:
+        if task.train.transform is None:
+            continue
+        looks = [task.train.cut(slice(0, 2)) for _ in range(2)]
+        if not torch.equal(*looks):
+            raise BadInput(
+                f"task {task.t} ({task.name}) of stream {name!r} shows a row otherwise each time; a transform depends "
+                "on the row alone: draw once, in plan, from torch.Generator().manual_seed(seed)"
+            )
 
 
 def same_classes(data: DataSet, transforms: Iterable[tuple[str, Transform | None]]) -> list[Plan]:

@@ -14,7 +14,7 @@ import torch
 
 from holdfast.disk import write_text
 from holdfast.engine import Checkpoint
-from holdfast.errors import BadInput, NotKept, RunFailed
+from holdfast.errors import BadInput, NotKept, RunFailed, said_of
 from holdfast.protocols import Session
 from holdfast.sweeps import model_folder
 from holdfast.sweeps.cell import Cell, pick_device
@@ -138,7 +138,7 @@ class Run:
         except BadInput as error:
             return self.failed(str(error))
         except (Exception, SystemExit) as error:
-            return self.failed(f"{type(error).__name__}: {error}", traceback.format_exc())
+            return self.failed(said_of(error), traceback.format_exc())
         if self.home is not None:
             write_record(record, self.home)
             self.tidy()

@@ -17,13 +17,15 @@ from typing import Any, TypeVar
 from torch import nn
 
 from holdfast.data import Features, Source, kinds_of, path_of, words_of
-from holdfast.errors import BadInput, guarded, unknown
-from holdfast.settings import Shelf, defaults, faults_in, hints, make, settings_of
+from holdfast.errors import BadInput, guarded, said_of, unknown
+from holdfast.settings import Shelf, defaults, faults_in, hints, make, settings_of, undecorated
 from holdfast.streams import BESIDES
 from holdfast.types import StreamInfo
 
 T = TypeVar("T")
 _OWN = "own_"  # begins the names of modules that are a user's files
+
+NOT_FROZEN = "cannot inherit non-frozen dataclass from a frozen one"  # in the words of dataclasses
 
 
 def is_own(word: str) -> bool:
@@ -34,6 +36,8 @@ def is_own(word: str) -> bool:
 def find(shelf: Shelf[T], word: str) -> tuple[str, type[T]]:
     """The name and class of what is on a shelf of ours, or in a file of a user's."""
     if not is_own(word):
+        if ":" in word:
+            raise BadInput(f"{shelf.word} {word!r} names no file; your own code is named as path/to/file.py:Name")
         return word, shelf.find(word)
     file, name, module = _module(word)
     known = _defined(module, lambda thing: isinstance(thing, type) and issubclass(thing, shelf.base))
@@ -49,6 +53,9 @@ def whole(shelf: Shelf[T], thing: Any, what: str) -> type[T]:
     if inspect.isabstract(thing):
         lacks = ", ".join(sorted(vars(thing)["__abstractmethods__"]))
         raise BadInput(f"{what} is not a whole {base}: it does not define {lacks}")
+    if forgotten := undecorated(thing, shelf.base):
+        how = "@dataclass" if shelf.word == "method" else "@dataclass(frozen=True)"
+        raise BadInput(f"{what} has fields ({', '.join(forgotten)}) and is no dataclass; write {how} above the class")
     taken = sorted(hints(thing).keys() & BESIDES) if shelf.word == "stream" else []
     if taken:
         raise BadInput(f"{what} cannot have a setting called {taken[0]}: every stream has one; call it otherwise")
@@ -160,7 +167,8 @@ def _module(word: str) -> tuple[str, str, ModuleType]:
     try:
         return file, name, _loaded(path.resolve(), path.read_bytes())
     except (Exception, SystemExit) as error:  # user's code may raise anything
-        raise BadInput(f"cannot load {file}: {type(error).__name__}: {error}") from error
+        how = "; streams and protocols are @dataclass(frozen=True)" if NOT_FROZEN in str(error) else ""
+        raise BadInput(f"cannot load {file}: {said_of(error)}{how}") from error
 
 
 @functools.cache
