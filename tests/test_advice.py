@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import multiprocessing
 import shlex
 import time
 from dataclasses import dataclass
@@ -68,10 +69,9 @@ def digits():
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A second passes whenever somebody looks; gives how many are enough for a method with some of its seeds."""
+    """A second passes whenever somebody looks."""
     seconds = itertools.count()
     monkeypatch.setattr(advice, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
-    return 18
 
 
 def asked(stream, candidates, **limits):
@@ -173,22 +173,30 @@ def test_the_cheapest_come_first(digits):
     assert rehearsed(said) == ["finetune", "Slow"]
 
 
-def test_it_ends_in_time_and_says_what_it_left_out(digits):
-    """The slow one alone would take a minute."""
-    long = hf.protocol("realistic", steps=3000, score_every=1000)
-    found, _ = asked(digits, [Slow(), "finetune"], seconds=4.0, protocol=hf.protocol("realistic", steps=200))
-    assert found.best.method == "finetune" and found.seconds < 7
-    assert found.left_out["Slow"] == "was begun and not finished in time"
-    assert "Slow: was begun and not finished in time" in str(found)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_it_ends_in_time_and_says_what_it_left_out(digits, jobs):
+    """Fifty steps of the slow one take 20 s."""
+    found, _ = asked(digits, [Slow(pause=0.4), "finetune"], seconds=6.0, jobs=jobs)
+    assert found.best.method == "finetune" and found.seconds < 9 and not multiprocessing.active_children()
+    assert found.left_out == {"Slow (pause=0.4)": "was begun and not finished in time"}
+    assert "Slow (pause=0.4): was begun and not finished in time" in str(found)
     assert "For 1 other there was no time" in str(found)
-    with pytest.raises(hf.RunFailed, match="Slow: was begun and not finished in time"):
-        asked(digits, [Slow()], seconds=1.0, protocol=long)
 
 
-def test_seeds_for_which_there_was_no_time_are_told(digits, clock):
-    found, _ = asked(digits, ["finetune"], seeds=5, seconds=clock)
-    assert 1 < len(found.best.values) < 5 and found.left_out["finetune"].endswith(" 4")
-    assert "For" not in str(found)
+def test_where_nothing_is_finished_there_is_no_advice(digits):
+    with pytest.raises(hf.RunFailed, match=r"Slow \(pause=0.4\): was begun and not finished in time"):
+        asked(digits, [Slow(pause=0.4)], seconds=1.5)
+
+
+def test_the_more_time_the_more_seeds_and_the_others_are_told(digits, clock):
+    counts = []
+    for seconds in (30, 50, 90):
+        found, said = asked(digits, ["finetune"], seeds=5, seconds=seconds)
+        left = found.left_out.get("finetune", "").partition("for seed ")[2]
+        assert len(found.best.values) + len(left.split(", ") if left else []) == 5
+        assert said.count("rehearsing finetune (seed 0)") == 1  # nothing is begun, stopped and begun again
+        counts.append(len(found.best.values))
+    assert counts == sorted(counts) and counts[0] < counts[-1]
 
 
 def test_those_near_the_best_have_more_seeds_than_others(digits):

@@ -34,6 +34,7 @@ REHEARSAL: Mapping[str, Any] = {  # of `realistic`: a small grid, for every meth
     "later_lr": (1e-2, 1e-3, 1e-4),
     "momentum": 0.9,
     "steps": 1000,
+    "test_batch": 200,  # the looks at tests on the way are for the report's curves alone; the scores are on all rows
 }
 NETS = ("mlp", "bayes")  # the second where a method needs it
 GLANCE = 20  # rows per class of the glance at what a method keeps and takes
@@ -49,6 +50,7 @@ GLIMPSE: Mapping[str, Any] = {  # of `application`, which learns all tasks to th
 }
 GLANCES, FIRST, LARGER = 0.2, 0.7, 0.85  # shares of the time by which these are over; the rest is for further seeds
 CONTENDER = 0.05  # accuracy that a method may lack of the best and still be tried with further seeds
+UNKNOWN = 1e9  # seconds of a glance for which there was no time: less than of one that took too long
 MEMORIES = "memories"  # the setting by which replay is made smaller or larger
 ROOM = 0.98  # of the memory that is allowed, for rows: what is kept beside them differs by a few bytes
 LARGE = 1.5  # times the usual number of rows that must fit before so many are tried
@@ -286,13 +288,14 @@ class _Rehearsals:
         return found
 
     def glanced(self, cells: Sequence[Cell]) -> list[Cell]:
-        """Those that keep nothing that is not allowed, cheapest first; last those for which there was no time."""
+        """Those that keep nothing that is not allowed, cheapest first; last those whose glance took too long."""
         few = _few(self.stream)
         costs: list[tuple[float, Cell]] = []
         for cell in cells:
             self.tell(f"a glance at {_name(cell)}")
-            at, glance = time.monotonic(), self._glance(cell, few)
-            cost = time.monotonic() - at if glance is not None else math.inf
+            no_time, at = self._is_over(GLANCES), time.monotonic()
+            glance = self._glance(cell, few)
+            cost = time.monotonic() - at if glance is not None else UNKNOWN if no_time else math.inf
             if glance is not None and (why := self._keeps_rows(glance)) is not None:
                 self.ruled_out[_name(cell)] = why
             elif glance is not None and self._can_be_sized(cell):
@@ -472,14 +475,14 @@ class _Rehearsals:
         alike = {name: value for name, value in settings_of(self.way).items() if name in settings_of(short)}
         short = changed(short, {**alike, **GLIMPSE}, "default", "the glance")
         glance = replace(cell, stream=few, protocol=short)
-        self._run([glance], None, 1, until)
+        self._run([glance], None, 1, until, until)
         failure = self.failures.pop(glance.name, None)
         if failure is not None:
             self.ruled_out[_name(cell)] = f"failed: {failure.reason}"
         return self.records.pop(glance.name, None)
 
     def _round(self, cells: Sequence[Cell], share: float) -> None:
-        """Run those that are not over yet, until this share of the time is."""
+        """Run those that are not over yet, until this share of the time is; all of it, while nothing is finished."""
         waiting = [cell for cell in cells if _name(cell) not in self.ruled_out and cell.name not in self.records]
         self.cells |= {cell.name: cell for cell in waiting}
         until = None if self.limits.seconds is None else self._until(share)
@@ -488,7 +491,7 @@ class _Rehearsals:
         self._claim(list(self.cells.values()))
         seeds = sorted({cell.seed for cell in waiting})
         self.tell(f"rehearsing {', '.join(dict.fromkeys(map(_name, waiting)))} (seed {', '.join(map(str, seeds))})")
-        self._run(waiting, self.home, self.jobs, until)
+        self._run(waiting, self.home, self.jobs, until, None if until is None else self._until(1.0))
         for cell in waiting:
             record, failure = self.records.get(cell.name), self.failures.get(cell.name)
             why = None if record is None else self._keeps_rows(record) or self._too_large(record)
@@ -497,8 +500,10 @@ class _Rehearsals:
             if why is not None:
                 self.ruled_out.setdefault(_name(cell), why)
 
-    def _run(self, cells: Sequence[Cell], home: Path | None, jobs: int | None, until: float | None) -> None:
-        """What is finished in time is in the records, or in the failures."""
+    def _run(
+        self, cells: Sequence[Cell], home: Path | None, jobs: int | None, until: float | None, last: float | None
+    ) -> None:
+        """What is finished in time is in the records, or in the failures. `last`: until when, while nothing is."""
         if _over(until):
             return
 
@@ -512,11 +517,14 @@ class _Rehearsals:
             elif event.outcome is not None:
                 reason = event.outcome.reason if self.kept else event.outcome.reason.partition(" (the traceback")[0]
                 self.failures[cell.name] = replace(event.outcome, reason=reason.strip().splitlines()[-1])
-            if _over(until):
+            if _over(last) or (_over(until) and self.records):
                 raise _TimeIsUp
 
         with suppress(_TimeIsUp):
             execute(cells, home, jobs, watch)
+
+    def _is_over(self, share: float) -> bool:
+        return self.limits.seconds is not None and _over(self._until(share))
 
     def _until(self, share: float) -> float:
         return self.began + share * (self.limits.seconds or math.inf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -38,6 +39,7 @@ from holdfast.seeds import dice, generator, set_dice
 from holdfast.types import Gone, Lesson, Part, Segment, Settling, Stream, Task
 
 TABLES = ("predictions", "uncertainties")  # what is measured of every row
+PATIENCE = 1.0  # seconds after which whoever watches hears of a slow step
 DECOYS = 8  # other tasks whose rows are asked about beside those of one, at most: all would cost T² in T scorings
 ENTROPY_ROWS = 500  # of a new task, to measure how confident predictions on it are before it is learned
 
@@ -378,11 +380,14 @@ class Session:
         self.showing = showing
         try:
             with observed(self._observer(showing.lease.task), f" in task {showing.lease.task}"):
+                told = time.monotonic()
                 for done in showing.whole(lease=lease_at_begin, finish=finish):
                     self.steps = showing.total
-                    if done and self.watch is not None and (done % CHECK_EVERY == 0 or done == showing.total):
+                    due = done % CHECK_EVERY == 0 or done == showing.total or time.monotonic() - told > PATIENCE
+                    if done and self.watch is not None and due:
                         steps = trials[0] * showing.total + done, trials[1] * showing.total
                         self.watch(Progress(showing.lease.task, len(self.stream), *steps))
+                        told = time.monotonic()
                     yield done
                     if done and saves and self.keep is not None and self._due(self.keep.every, showing):
                         showing.check()
