@@ -225,21 +225,26 @@ def spoil_arrays(file: Path, dice: random.Random) -> None:
     np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
+def spoil_own(own: Path, dice: random.Random) -> list[str]:
+    """A user's file or folder, where it lies; and what may be said of it."""
+    table = own.suffix in (".csv", ".parquet")
+    if table and dice.random() < 0.6:
+        spoil_cells(own, dice)
+    elif own.suffix == ".npz" and dice.random() < 0.6:
+        spoil_arrays(own, dice)
+    else:
+        spoil_one(sorted(p for p in own.rglob("*") if p.is_file()) if own.is_dir() else [own], dice)
+    label = ["--label", "kind"] if table and dice.random() < 0.7 else []
+    columns = ["--columns", dice.choice(("width=category", "width=number", "count=skip"))]
+    return label + columns * (table and dice.random() < 0.2)
+
+
 def own_file(name: str) -> Callable[[Room, random.Random], list[str]]:
-    """A user's file or folder, where it lies."""
+    """Spoiled, and run, learned by a new model or by one that is there, predicted or scored."""
 
     def spoil(room: Room, dice: random.Random) -> list[str]:
-        own, table = room.data / "own" / name, name.endswith((".csv", ".parquet"))
-        if table and dice.random() < 0.6:
-            spoil_cells(own, dice)
-        elif name.endswith(".npz") and dice.random() < 0.6:
-            spoil_arrays(own, dice)
-        else:
-            spoil_one(sorted(p for p in own.rglob("*") if p.is_file()) if own.is_dir() else [own], dice)
-        said = ["--label", "kind"] if table and dice.random() < 0.7 else []
-        said += ["--columns", dice.choice(("width=category", "width=number", "count=skip"))] * (dice.random() < 0.2)
-        said = said if table else []
-        how = dice.choice(("run", "begin", "learn", "predict", "score"))
+        own = room.data / "own" / name
+        said, how = spoil_own(own, dice), dice.choice(("run", "begin", "learn", "predict", "score"))
         if how == "run":
             return ["run", "finetune", "--data", str(own), "--tasks", "2", *said, *TINY]
         if how == "begin":
@@ -265,7 +270,7 @@ def record(room: Room, dice: random.Random) -> list[str]:
 
 
 LITTLE = "--epochs 1 --set net.hidden=8 --model out --quiet".split()
-OWN = ("flowers.csv", "flowers.parquet", "flowers.npz", "photos")
+OWN = {"CSV": "flowers.csv", "Parquet": "flowers.parquet", "npz": "flowers.npz", "images": "photos"}
 KILLED = ["run", "ewc", "--stream", "split", "--tasks", "3", *TINY]
 KINDS = {
     "command line": commands,
@@ -273,10 +278,7 @@ KINDS = {
     "IDX": data_file("mnist"),
     "CIFAR": data_file("cifar-10"),
     ".mat": data_file("svhn"),
-    "CSV": own_file(OWN[0]),
-    "Parquet": own_file(OWN[1]),
-    "npz": own_file(OWN[2]),
-    "images": own_file(OWN[3]),
+    **{kind: own_file(name) for kind, name in OWN.items()},
     "checkpoint": checkpoint,
     "record": record,
 }
@@ -312,7 +314,7 @@ def prepare(room: Room) -> None:
     assert command(KILLED) == 0  # here, so that everything is loaded when processes are forked
     os.chdir(room.root)
     shutil.move(room.here / "out", room.root / "finished")
-    for name in OWN:
+    for name in OWN.values():
         os.chdir(room.here)
         said = ["--label", "kind"] if name.endswith((".csv", ".parquet")) else []
         assert command(["learn", str(room.data / "own" / name), *said, *LITTLE]) == 0

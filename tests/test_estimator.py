@@ -65,6 +65,7 @@ def test_clone_params_and_pipeline(digits):
 
 BOTH = [name for name in methods.names() if not methods.find(name).mixes]
 FOR_VECTORS = {
+    "dgr": {"hidden": (30,), "latent": 8},
     "vcl": {"test_samples": 5},
     "vgr": {"generator": "dense", "generator_steps": 5, "classifier": "dropout", "test_samples": 5},
 }

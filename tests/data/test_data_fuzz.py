@@ -4,7 +4,6 @@ import importlib
 import random
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -22,10 +21,11 @@ def test_spoiled_files(kind, tmp_path, monkeypatch):
     for i in range(25):
         data = tmp_path / str(i)
         shutil.copytree(tmp_path / "own", data / "own")
-        words = fuzz.KINDS[kind](SimpleNamespace(data=data), random.Random(f"slice {kind} {i}"))
-        said = {word[2:]: words[words.index(word) + 1] for word in ("--data", "--label", "--columns") if word in words}
+        own = data / "own" / fuzz.OWN[kind]
+        words = fuzz.spoil_own(own, random.Random(f"slice {kind} {i}"))
+        said = {word[2:]: words[words.index(word) + 1] for word in ("--label", "--columns") if word in words}
         try:
-            hf.stream("split", hf.Source(said.pop("data"), **said), tasks=2)
+            hf.stream("split", hf.Source(own, **said), tasks=2)
             outcomes.add("data")
         except hf.BadInput as error:
             outcomes.add("faults")

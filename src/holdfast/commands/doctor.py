@@ -20,7 +20,15 @@ from holdfast.report.words import in_seconds
 from holdfast.sweeps.cell import code_version, pick_device, touched
 
 NEEDED = ("torch", "numpy", "scipy", "scikit-learn", "safetensors", "rich", "typer", "plotly", "pandas")
-EXTRAS = {"ray": "ray", "images": "Pillow", "hub": "datasets", "parquet": "pyarrow", "tensorboard": "tensorboard"}
+EXTRAS = {
+    "ray": "ray",
+    "images": "Pillow",
+    "hub": "datasets",
+    "parquet": "pyarrow",
+    "tensorboard": "tensorboard",
+    "figures": "matplotlib",
+    "onnx": "onnx",
+}
 MARGIN = 0.1  # of er's ACC over finetune's in the test; it is 0.29
 
 
