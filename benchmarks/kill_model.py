@@ -30,11 +30,11 @@ from holdfast.checks.learner import _equal as equal
 
 STREAM = {"tasks": 3, "examples": 200, "test_examples": 50}
 PROTOCOL = hf.protocol("epochs", epochs=50)
-READY, SAVING = "begins", "saves"
+READY, SAVING, SAVED = "begins", "saves", "has saved"
 
 
 def learn(folder: Path, data: Path) -> int:
-    """What the processes do that are killed: `holdfast learn`, which says when it begins and when it saves."""
+    """What the processes do that are killed: `holdfast learn`, which says how far it is."""
     from holdfast.cli import main
     from holdfast.commands import model
 
@@ -43,6 +43,7 @@ def learn(folder: Path, data: Path) -> int:
     def saving(*what: Any) -> None:
         print(SAVING, flush=True)
         save(*what)
+        print(SAVED, flush=True)
 
     model.model_folder.save = saving  # type: ignore[attr-defined]
     print(READY, flush=True)
@@ -87,10 +88,12 @@ def main() -> int:
         process, began = started(whole, data), time.monotonic()
         heard(process, SAVING)
         learned = time.monotonic() - began
+        heard(process, SAVED)
+        saved = time.monotonic() - began - learned
         if process.wait():
             raise SystemExit("the undisturbed process failed")
-        saved, new = time.monotonic() - began - learned, said(hf.load_model(whole))
-        print(f"undisturbed: learned in {learned:.2f} s, saved and gone in {saved:.2f} s", flush=True)
+        new = said(hf.load_model(whole))
+        print(f"undisturbed: learned in {learned:.2f} s, saved in {saved:.2f} s", flush=True)
         for i in range(asked.kills):
             folder = shutil.copytree(first, Path(home) / f"killed{i}")
             process = started(folder, data)
