@@ -109,6 +109,8 @@ class VariationalLearner(Learner):
         self.rows = 1
 
     def begin(self, train, plan):
+        if train is None:
+            raise hf.BadInput("a coreset is drawn before the first step; use protocol 'epochs'")
         self.rows = len(train)
         core = torch.arange(self.coreset)
         batch = train.take(core)

@@ -227,7 +227,9 @@ def test_whoever_watches_sees_what_is_done_and_how_far_it_is():
         Progress(0, 3, 4, 4),
         Progress(0, 3, 50, 50, "a generator"),
         Progress(0, 3, 20, 20, "a coreset"),
+        Progress(0, 3, 4, 4, scored=first[-1].scored, updates=4),
     ]
+    assert [[*p.scored] for p in seen if p.scored] == [[0, 1, 2]] * 3
     assert [p.task for p in seen] == sorted(p.task for p in seen) and len(seen) == 3 * len(first)
 
 

@@ -110,8 +110,9 @@ def test_watchers_hear_of_progress_and_of_every_outcome(jobs, cell):
     execute(cells, jobs=jobs, watch=events.append)
     assert sorted(e.cell for e in events if e.outcome is not None) == [0, 1]
     for i in (0, 1):
-        steps = [(e.progress.task, e.progress.step) for e in events if e.cell == i and e.progress is not None]
-        assert steps == [(0, 6), (1, 6)]  # 60 rows in batches of 10
+        heard = [e.progress for e in events if e.cell == i and e.progress is not None]
+        assert [(p.task, p.step) for p in heard if not p.scored] == [(0, 6), (1, 6)]  # 60 rows in batches of 10
+        assert [(p.task, p.updates) for p in heard if p.scored] == [(0, 6), (1, 12)]
 
 
 def test_compare_keeps_everything_in_its_folder(stream, tmp_path):
