@@ -24,8 +24,7 @@ from statistics import fmean
 import numpy as np
 
 import holdfast as hf
-from holdfast.advice import NETS
-from holdfast.advice import _rehearsal as rehearsal
+from holdfast.advice import NETS, rehearsal
 from holdfast.methods import methods
 from holdfast.streams import as_datasets
 

@@ -15,7 +15,7 @@ import pytest
 
 import holdfast as hf
 from holdfast import advice, report
-from holdfast.advice import _rehearsal
+from holdfast.advice import _rehearsals, rehearsal
 from holdfast.cli import main
 from holdfast.report.advice import section
 
@@ -71,7 +71,8 @@ def digits():
 def clock(monkeypatch):
     """A second passes whenever somebody looks."""
     seconds = itertools.count()
-    monkeypatch.setattr(advice, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    for module in (advice, _rehearsals):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
 
 
 def asked(stream, candidates, **limits):
@@ -92,7 +93,7 @@ def rehearsed(said):
 
 def test_the_best_is_that_of_a_whole_comparison_under_the_same_limits(digits):
     named = ["finetune", "ewc", "imm", "er"]
-    way = _rehearsal(SHORT)
+    way = rehearsal(SHORT)
     whole = hf.compare(named, digits, seeds=2, protocol=way, jobs=1)
     means = {name: np.mean([hf.study.pooled(r) for r in whole.records if r.method == name]) for name in named}
     left = {record.method: max(record.resources["bytes"]) for record in whole.records}

@@ -52,8 +52,8 @@ __all__ = [
 ]  # fmt: skip
 
 _ROOMS = (  # where public names live; a room's files are names in it, too, so `hf.study` is that of metrics
-    "errors", "types", "api", "methods", "engine", "estimator", "metrics", "sweeps", "protocols", "streams",
-    "data", "advice",
+    "errors", "types", "api", "methods", "engine", "metrics", "sweeps", "protocols", "streams", "data",
+    "advice", "estimator",
 )  # fmt: skip
 
 

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from holdfast.cli._options import Columns, Features, Label, Quiet, Test
+
 
 def advise(
     data: Annotated[str | None, Argument(metavar="DATA", hidden=True)] = None,
@@ -15,20 +17,10 @@ def advise(
     new: Annotated[
         str | None, Option(metavar="CLASSES", help="Classes that come, e.g. 3,4.  [default: all others]")
     ] = None,
-    label: Annotated[
-        str | None,
-        Option(metavar="COLUMN", help="Where a table has its labels.  [default: label, target, y, class or the last]"),
-    ] = None,
-    test: Annotated[
-        str | None, Option(metavar="PATH", help="Test rows of the same kind.  [default: a fifth of each class]")
-    ] = None,
-    columns: Annotated[
-        str | None, Option(metavar="COLUMN=KIND,...", help="What columns are, where it is to be said.")
-    ] = None,
-    features: Annotated[
-        str | None,
-        Option(metavar="FILE.py:NAME", help="A frozen network of yours, from raw rows to vectors; computed once."),
-    ] = None,
+    label: Label = None,
+    test: Test = None,
+    columns: Columns = None,
+    features: Features = None,
     stream: Annotated[
         str | None,
         Option(metavar="NAME", help="A stream in place of --old and --new, with its --set stream.NAME=VALUE."),
@@ -65,7 +57,7 @@ def advise(
         str | None, Option(metavar="DIR", help="Keep the runs, advice.json and a report there.  [default: nowhere]")
     ] = None,
     json: Annotated[bool, Option("--json", help="Print the advice as JSON, and nothing else.")] = False,
-    quiet: Annotated[bool, Option("--quiet", help="Print nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> int:
     """Which method to go on with when new classes come, what it would forget, and how to train it.
 

@@ -6,10 +6,12 @@ from typing import Annotated
 
 from typer import Option
 
+from holdfast.cli._options import Quiet
+
 
 def demo(
     out: Annotated[str | None, Option(metavar="DIR", help="Where results are kept.  [default: runs/demo]")] = None,
-    quiet: Annotated[bool, Option("--quiet", help="Print nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> int:
     """Compare five methods on embedded data and write a report.
 

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from holdfast.cli._options import Fresh, Quiet
+
 
 def diagnose(
     stream: Annotated[str, Argument(metavar="STREAM", hidden=True)],
@@ -37,9 +39,9 @@ def diagnose(
     out: Annotated[
         str | None, Option(metavar="DIR", help="Keep the runs, diagnosis.json and a report there.  [default: nowhere]")
     ] = None,
-    fresh: Annotated[bool, Option("--fresh", help="Throw away what DIR holds and start over.")] = False,
+    fresh: Fresh = False,
     json: Annotated[bool, Option("--json", help="Print the diagnosis as JSON, and nothing else.")] = False,
-    quiet: Annotated[bool, Option("--quiet", help="Print nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> int:
     """Does STREAM pose the problem at all?
 

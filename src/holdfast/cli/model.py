@@ -6,19 +6,13 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from holdfast.cli._options import Columns, Features, Label, Quiet
+
 DATA = "A file (.csv, .parquet, .npz), a folder with a folder of images per class, or a data set's name."
 Model = Annotated[str, Option("--model", metavar="DIR", help="Where the model is kept.")]
 Data = Annotated[str, Argument(metavar="DATA", hidden=True)]
-Label = Annotated[
-    str | None,
-    Option(metavar="COLUMN", help="Where a table has its labels.  [default: label, target, y, class or the last]"),
-]
-Features = Annotated[
-    str | None, Option(metavar="FILE.py:NAME", help="The frozen network of yours that the model learned through.")
-]
 Task = Annotated[str | None, Option(metavar="N", help="Which task, from 0, where the model is told it.")]
 Json = Annotated[bool, Option("--json", help="Print it as JSON, and nothing else.")]
-Quiet = Annotated[bool, Option("--quiet", help="Print nothing but errors.")]
 
 
 def learn(
@@ -42,9 +36,7 @@ def learn(
     ] = None,
     seed: Annotated[str | None, Option(metavar="N", help="Of a new model.  [default: 0]")] = None,
     label: Label = None,
-    columns: Annotated[
-        str | None, Option(metavar="COLUMN=KIND,...", help="What columns are, where it is to be said.")
-    ] = None,
+    columns: Columns = None,
     features: Features = None,
     test: Annotated[
         str | None, Option(metavar="SHARE", help="Of each class, kept apart to score the task.  [default: 0]")

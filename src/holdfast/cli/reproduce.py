@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 from typer import Option
 
+from holdfast.cli._options import Fresh, Quiet
+
 
 def reproduce(
     id: Annotated[str | None, typer.Argument(metavar="[ID]", help="e.g. gem/table3; without it: the list.")] = None,
@@ -25,9 +27,9 @@ def reproduce(
         str | None,
         Option(metavar="DIR", help="Also keep the numbers there as a small file, with command, commit and machine."),
     ] = None,
-    fresh: Annotated[bool, Option("--fresh", help="Throw away what DIR holds and start over.")] = False,
+    fresh: Fresh = False,
     json: Annotated[bool, Option("--json", help="Print the cells as JSON, and nothing else.")] = False,
-    quiet: Annotated[bool, Option("--quiet", help="Print nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> int:
     """Reproduce a table or figure of a paper, or list them all.
 

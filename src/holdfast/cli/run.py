@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from typer import Option
 
+from holdfast.cli._options import Columns, Features, Fresh, Label, Quiet, Test
 from holdfast.cli._usage import options_of
 
 RUN = """Run one method on one stream.
@@ -33,24 +34,10 @@ def run(
             "images.  [default: digits]",
         ),
     ] = None,
-    label: Annotated[
-        str | None,
-        Option(metavar="COLUMN", help="Where a table has its labels.  [default: label, target, y, class or the last]"),
-    ] = None,
-    test: Annotated[
-        str | None, Option(metavar="PATH", help="Test rows of the same kind.  [default: a fifth of each class]")
-    ] = None,
-    columns: Annotated[
-        str | None,
-        Option(
-            metavar="COLUMN=KIND,...",
-            help="What columns of a table are, where it is to be said: number, category, skip.",
-        ),
-    ] = None,
-    features: Annotated[
-        str | None,
-        Option(metavar="FILE.py:NAME", help="A frozen network of yours, from raw rows to vectors; computed once."),
-    ] = None,
+    label: Label = None,
+    test: Test = None,
+    columns: Columns = None,
+    features: Features = None,
     tasks: Annotated[str | None, Option(metavar="N", help="Number of tasks.  [default: 5]")] = None,
     examples: Annotated[str | None, Option(metavar="N", help="Training rows per task.  [default: all]")] = None,
     scenario: Annotated[
@@ -98,9 +85,9 @@ def run(
         list[str] | None,
         Option(metavar="NAME[:DIR]", help="Tell tensorboard, wandb (offline) or mlflow what is measured, meanwhile."),
     ] = None,
-    fresh: Annotated[bool, Option("--fresh", help="Throw away what DIR holds and start over.")] = False,
+    fresh: Fresh = False,
     json: Annotated[bool, Option("--json", help="Print summary.json, and nothing else.")] = False,
-    quiet: Annotated[bool, Option("--quiet", help="Print nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> int:
     from holdfast.commands.experiment import Asked
     from holdfast.commands.run import Output, run_asked

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from holdfast.cli._options import Quiet
+
 
 def sweep(
     file: Annotated[str, Argument(metavar="FILE.toml", hidden=True)],
@@ -25,7 +27,7 @@ def sweep(
     ] = None,
     fresh: Annotated[bool, Option("--fresh", help="Throw away what DIR holds of this sweep's cells.")] = False,
     json: Annotated[bool, Option("--json", help="Print the sweep's summary.json, and nothing else.")] = False,
-    quiet: Annotated[bool, Option("--quiet", help="Print nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> int:
     """Run all cells of the sweep that FILE.toml describes; see docs/sweeps.md.
 
