@@ -403,6 +403,8 @@ def test_finished_runs_of_another_folder_are_taken_over(tmp_path, capsys):
     assert records[0] == records[1]  # seconds and all: not run again
     main(["reproduce", "apps/figure7", "--scale", "smoke", "--from", str(tmp_path / "none")])
     assert "is not an output folder of Holdfast" in capsys.readouterr().err
+    assert main(["reproduce", "apps/figure7", "--scale", "smoke", "--seeds", "2", "--out", str(one)]) == 2
+    assert f"taken over by another --out with --from {one}" in capsys.readouterr().err
 
 
 def test_the_authors_complete_archive_stands_between_published_and_measured(tmp_path, capsys):

@@ -145,7 +145,13 @@ def reproduce_one(
 def _ran(cells: Sequence[Cell], jobs: int | None, home: Path, quiet: bool, sources: Sequence[Path] = ()) -> Comparison:
     """What became of these cells; those that are finished in `home` or in `sources` are not run."""
     check_all(cells)
-    experiment = claimed(home, cells, sources)
+    try:
+        experiment = claimed(home, cells, sources)
+    except BadInput as error:
+        if not (home / "cells").is_dir():
+            raise
+        raise BadInput(*(f"{fault}; what it has in common is taken over by another --out with --from {home}"
+                         for fault in error.faults)) from error  # fmt: skip
     with shown(cells, quiet) as board, posted(board, home):
         results = execute(cells, home, jobs, board)
     comparison = Comparison.of(cells, results, experiment)

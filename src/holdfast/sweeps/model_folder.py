@@ -33,14 +33,13 @@ from holdfast.streams import CropFlip
 from holdfast.sweeps.cell import Cell, NetLike, describe, plain, versions
 from holdfast.sweeps.lock import locked
 from holdfast.sweeps.model import Model, no_reseed
-from holdfast.sweeps.store import LOCK, UNREADABLE, record_files, record_of_files
+from holdfast.sweeps.store import LOCK, MODEL, UNREADABLE, record_files, record_of_files
 from holdfast.types import Gone, Part, Scale, Stream, StreamInfo, Task
 
 SCHEMA = 1
 ANOTHER = "choose another folder for the model"
 TRIES = 5  # to read a model that others save meanwhile
 INSIDE = 2  # levels of folders that a model has
-_WORDS = "model.json"
 _UNFIT = (*DAMAGED, *UNREADABLE, AttributeError, IndexError)  # what a damaged model raises, or one of other code
 
 
@@ -69,9 +68,9 @@ def load(folder: Path, own: Own | None = None, device: str | None = None) -> Mod
     """The model in a folder. A BadInput where it is damaged, cut off, or of another version."""
     files = _newest(folder)
     try:
-        if _WORDS not in files:
-            raise ValueError(f"{_WORDS} is missing")
-        words = json.loads(files[_WORDS])
+        if MODEL not in files:
+            raise ValueError(f"{MODEL} is missing")
+        words = json.loads(files[MODEL])
         if words["schema"] != SCHEMA:
             raise BadInput(f"the model in {folder} has schema {words['schema']}, this version reads {SCHEMA}")
         state = from_files(files)
@@ -96,7 +95,7 @@ def refuse(folder: Path) -> None:
     if any(not name.removesuffix(".part").isdecimal() and name != LOCK for name in names):
         raise BadInput(f"{folder} exists and is not a model of Holdfast; {ANOTHER}")
     for place in folder.absolute().parents[:INSIDE]:
-        if any((place / str(number) / _WORDS).is_file() for number in numbers_in(place)):
+        if any((place / str(number) / MODEL).is_file() for number in numbers_in(place)):
             raise BadInput(f"{folder} is inside of the model in {place}; {ANOTHER}")
 
 
@@ -125,7 +124,7 @@ def _files(model: Model) -> Files:
     tasks = model.stream.tasks
     scales = [None if task.train.scale is None else vars(task.train.scale) for task in tasks]
     state = {"run": model.state, "tests": [task.test.y for task in tasks], "scales": scales}
-    beside = {_WORDS: json.dumps(_words(model), indent=2, allow_nan=False).encode(), **record_files(record)}
+    beside = {MODEL: json.dumps(_words(model), indent=2, allow_nan=False).encode(), **record_files(record)}
     return to_files(state, beside)
 
 

@@ -23,6 +23,7 @@ SCHEMA = 1
 LONGEST = 100  # characters of a value in a complaint
 LOCK = ".lock"
 TRIALS = "trials"  # a folder inside: the runs that chose settings, an output folder of their own
+MODEL = "model.json"  # in a folder of a model, which is not one of runs
 OURS = (
     "experiment.json", "cells", "sweeps", TRIALS, "summary.json", "report.html", "reproduction.json", "diagnosis.json",
     "advice.json", "progress.json", "figures", LOCK,
@@ -145,6 +146,8 @@ def take_over(names: Iterable[str], source: Path, folder: Path) -> None:
 def read_experiment(folder: Path) -> dict[str, Any]:
     """The content of experiment.json of a folder that must be one of ours."""
     if not (folder / "experiment.json").is_file():
+        if any(folder.glob(f"*/{MODEL}")):
+            raise BadInput(f"{folder} holds a model, not runs; holdfast learn, predict, score and export --onnx take it")
         raise BadInput(f"{folder} is not an output folder of Holdfast: it has no experiment.json")
     return _read_experiment(folder / "experiment.json")
 
