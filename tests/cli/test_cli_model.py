@@ -408,7 +408,7 @@ def test_a_model_that_diverges_or_is_full_stays(holdfast, files):
         ("score new.csv --model m", ["unknown column 'kind', which has the labels"]),
         ("score both.csv --model m --label knd", ["unknown column 'knd'"]),
         ("predict both.csv --model m --json", ["unknown option '--json'"]),
-        ("audit m", ["m holds a model, not runs; holdfast learn, predict, score and export --onnx take it"]),
+        ("audit m", ["m holds a model, not runs; learn, predict, score and export --onnx take it"]),
     ],
 )
 def test_what_cannot_be_predicted_or_scored_is_a_line_each(holdfast, model, files, words, lines):

@@ -147,7 +147,7 @@ def read_experiment(folder: Path) -> dict[str, Any]:
     """The content of experiment.json of a folder that must be one of ours."""
     if not (folder / "experiment.json").is_file():
         if any(folder.glob(f"*/{MODEL}")):
-            raise BadInput(f"{folder} holds a model, not runs; holdfast learn, predict, score and export --onnx take it")
+            raise BadInput(f"{folder} holds a model, not runs; learn, predict, score and export --onnx take it")
         raise BadInput(f"{folder} is not an output folder of Holdfast: it has no experiment.json")
     return _read_experiment(folder / "experiment.json")
 
