@@ -96,6 +96,7 @@ class Part:
     transform: Transform | None = None  # always the same for a row; may change its shape
     augment: Augment | None = None  # of training batches alone; on transformed pixels, before they are scaled
     scale: Scale | None = None  # none: bytes become 0 to 1
+    copies: int = 0  # augmented ones of each row, which stand after all rows and are rows themselves
     _cache: Tensor | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
@@ -142,7 +143,7 @@ class Part:
     def take(self, index: Tensor) -> Part:
         """The part that has only these of my rows."""
         scale = None if self.scale is None else self.scale.rows(index)
-        return replace(self, rows=self.rows[index], y=self.y[index], scale=scale, _cache=None)
+        return replace(self, rows=self.rows[index], y=self.y[index], scale=scale, copies=0, _cache=None)
 
     def to(self, device: torch.device, moved: dict[int, Any]) -> Part:
         """A copy on `device`; `moved` remembers shared pixels and scales, so that they are moved once."""

@@ -9,6 +9,7 @@ import torch
 import holdfast as hf
 from holdfast.audit import Lease
 from holdfast.engine import SGD, Net
+from holdfast.methods import Rung
 from holdfast.methods._halving import Racer, ridge_accuracy, survivors
 from holdfast.methods._library import CHUNK, knn_accuracy
 from holdfast.methods.mntdp import MNTDP
@@ -191,6 +192,38 @@ def test_what_goes_on_is_what_may_still_win():
     # rows=2500: noise 0.005. Best 0.6: new may be 0.205 behind, nearly new 0.202, half 0.155, head 0.105
     assert survivors(racing, best=0.6, margin=0.1, rows=2500) == ["nearly new", "probed"]
     assert survivors(racing, best=0.6, margin=0.1, rows=16) == ["nearly new", "half", "probed", "head"]
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        ({}, ["0 0 2", "2 2 2"]),
+        ({"thrift": 0.03}, ["0 0 2", "0 2 2", "2 2 2"]),
+        ({"probe": 0.73}, ["0 0 2", "0 2 2", "2 2 2"]),
+        ({"full": 0.8}, ["0 0 2", "0 2 2", "2 2 2"]),
+        ({"full": 1.0}, ["0 0 2"]),  # the best of the others alone
+        ({"copies": 2}, ["0 0 2", "0 2 2", "2 2 2"]),
+    ],
+)
+def test_the_cheap_search_asks_for_what_may_still_win(change, left):
+    """Modules of 30, 35 and 12 weights, 30 validation rows: noise 0.046. Full reuse has 0.9, so that at a quarter 0 0 2
+    may have 0.762 (m = 0.08 · 1.156), 0 2 2 0.726 (· 1.610) and 2 2 2 0.694 (· 2)."""
+    learner, lease = library_of_two(search="halving", thrift=change.get("thrift", 0.0))
+    assert learner.options(lease) == [("0 0 0", 1), ("0 0 2", 0.25), ("0 2 2", 0.25), ("2 2 2", 0.25)]
+    learner.probes = dict.fromkeys(learner.probes, 0.0) | {"0 2 2": change.get("probe", 0.0)}
+    lease._val.copies = change.get("copies", 0)  # then there are 10 rows: noise 0.079
+    worths = {"0 0 2": 0.8, "0 2 2": 0.7, "2 2 2": 0.72}
+    if change.get("full") == 1.0:
+        learner.probes["0 0 2"] = 1.0
+    tried = [(Rung("0 0 0", 1), change.get("full", 0.9))]
+    tried += [(Rung(name, 0.25), worth) for name, worth in worths.items()]
+    more = learner.more_options(lease, tried)
+    assert more == [(name, 0.5 if len(left) > 1 else 1.0) for name in left]
+
+
+def test_paths_off_different_past_paths_are_not_alike():
+    racing = [Racer("0 0 2", 0.5, 0, 0.2, (0, 0)), Racer("1 1 2", 0.5, 0, 0.2, (1, 1)), Racer("2 2 2", 0.4, 0, 0.22)]
+    assert survivors(racing, best=0.5, margin=0.2, rows=100) == ["0 0 2", "1 1 2"]
 
 
 def test_the_probe_is_a_ridge_classifier():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -268,6 +269,45 @@ def test_a_later_rung_goes_on_where_the_earlier_one_ended(stream):
             assert np.array_equal(halved.R[0], whole.R[0])
     first = next(row for row in trials(halved) if row["chosen"])
     assert first["trial"] < 3 and len(trials(halved)) == 3
+
+
+@dataclass
+class Racing(Scripted):
+    """Two options, of which all go on: the first falls after its first rung, the second rises."""
+
+    scripts: ClassVar = {"falls": (9,) * 12 + (2,) * 9, "rises": (1,) * 6 + (5,) * 15}
+    told: ClassVar = {}
+    last: ClassVar = 1.0
+
+    def options(self, train):
+        return [Rung(name, 0.25) for name in self.scripts]
+
+    def more_options(self, train, tried):
+        if tried[-1][0].steps >= self.last:
+            return []
+        type(self).told = {rung.option: worth for rung, worth in tried}
+        return [Rung(rung.option, self.last) for rung, _ in tried]
+
+    def choose(self, option):
+        self.script = self.scripts[option]
+
+
+def test_only_what_was_learned_to_the_end_is_taken_and_rungs_are_compared_by_their_best_look():
+    data = hf.stream("split", tasks=2, examples=300, val=0.5, test_examples=50, scenario="task")
+    words = {"lr": (0.1,), "decay": (0.0,), "epochs": 20, "batch": 400, "patience": None}
+    record = hf.run(Racing(), data, protocol=small(judged_by="later looks", **words))
+    assert record.settings["option"]["value"] == ["rises", "rises"]
+    assert Racing.told == pytest.approx({"falls": 0.9, "rises": 0.1}, abs=0.01)  # after 5 of 20 steps
+    quality = {row["option"]: row["quality"] for row in trials(record)}
+    assert quality == pytest.approx({"falls": (2 * 0.9 + 9 * 0.2) / 11, "rises": 0.5}, abs=0.01)
+    assert hf.run(Racing(), data, protocol=small(**words)).settings["option"]["value"] == ["falls", "falls"]
+
+
+def test_who_learns_nothing_to_the_end_is_told(monkeypatch):
+    monkeypatch.setattr(Racing, "last", 0.5)
+    data = hf.stream("split", tasks=2, examples=300, val=0.5, test_examples=50, scenario="task")
+    with pytest.raises(hf.RunFailed, match="Racing gave nothing to learn to the end for task 0: all its rungs are"):
+        hf.run(Racing(), data, protocol=small(lr=(0.1,), decay=(0.0,), epochs=20, batch=400))
 
 
 class Sharing(Finetune):

@@ -48,6 +48,12 @@ class Lease:
     def val_y(self) -> Tensor:
         return self._open(self._val).y.clone()
 
+    @property
+    def val_rows(self) -> int:
+        """How many validation rows there are; augmented copies of them say little more."""
+        part = self._open(self._val)
+        return len(part) // (1 + part.copies)
+
     def take(self, index: Tensor) -> Batch:
         """These training rows as a batch; only they count as read."""
         part = self._open(self._train)

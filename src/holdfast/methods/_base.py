@@ -20,7 +20,8 @@ Option = str | None  # a structural choice; none: there is nothing to choose
 
 class Rung(NamedTuple):
     """An option tried for so many steps in all, or for a share of the protocol's (0.25, 1.0). A trial of it that ended
-    at an earlier rung goes on from there."""
+    at an earlier rung goes on from there. At a share below 1 its quality is that of the best look so far, and it is not
+    taken."""
 
     option: Option
     steps: int | float

@@ -3,7 +3,7 @@
 All paths learn for a quarter of the steps, those that may still win for half of them, and what is left to the end.
 Short training favours reuse: a path with many new modules is behind at first and may win. So what is dropped must be
 behind by a margin, wider the more a path has to learn and the fewer rows it is judged by; and a path is taken for at
-least as good as a ridge classifier on the features that it reuses.
+least as good as a ridge classifier on the features that it reuses. Only what was learned to the end is ever taken.
 """
 
 from __future__ import annotations
@@ -27,15 +27,17 @@ class Racer(NamedTuple):
     """A path that is being learned."""
 
     name: str
-    worth: float  # its best accuracy on the validation rows so far
+    worth: float  # its best accuracy on the validation rows so far, however the protocol compares trials in the end
     probe: float  # that of a ridge classifier on what it reuses
     learns: float  # the share of its weights that are new
+    reuses: tuple[int, ...] = ()  # the makers of its other modules
 
 
 def survivors(racing: Sequence[Racer], best: float, margin: float, rows: int) -> list[str]:
     """Those that may still be the best: max(q, probe) ≥ best − m (1 + share of new weights) − 1/(4√rows).
 
-    `best`: of all paths, those that have nothing to learn included. Of paths that are alike the better one goes on.
+    `best`: of all paths, those that have nothing to learn included. Of paths that are alike the better one goes on:
+    off the same past path, and nearly as much to learn.
 
     >>> racing = [Racer("new", 0.45, 0.2, 1.0), Racer("nearly", 0.44, 0.2, 0.99), Racer("head", 0.45, 0.4, 0.01)]
     >>> survivors(racing, best=0.6, margin=0.1, rows=2500)  # 0.6 − 0.2 − 0.005, and 0.6 − 0.101 − 0.005
@@ -45,9 +47,14 @@ def survivors(racing: Sequence[Racer], best: float, margin: float, rows: int) ->
     able = [r for r in racing if max(r.worth, r.probe) >= best - margin * (1 + r.learns) - noise]
     left: list[Racer] = []
     for racer in sorted(able, key=lambda r: -r.worth):
-        if all(abs(racer.learns - other.learns) >= ALIKE for other in left):
+        if not any(_alike(racer, other) for other in left):
             left.append(racer)
     return [r.name for r in racing if r in left]
+
+
+def _alike(a: Racer, b: Racer) -> bool:
+    one_path = all(mine == its for mine, its in zip(a.reuses, b.reuses, strict=False))
+    return one_path and abs(a.learns - b.learns) < ALIKE
 
 
 def ridge_accuracy(x: Tensor, y: Tensor, val_x: Tensor, val_y: Tensor) -> float:

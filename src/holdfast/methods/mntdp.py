@@ -68,12 +68,12 @@ class MNTDP(Modular):
         if last == 1.0:
             return []
         racing = [
-            Racer(name, worth, self.probes[name], self._to_learn(name))
+            Racer(name, worth, self.probes[name], self._to_learn(name), self._reusing([*map(int, name.split())]))
             for name, (steps, worth) in found.items()
             if steps == last
         ]
         best = max(worth for _, worth in found.values())
-        left = survivors(racing, best, MARGINS[last], len(train.val_y))
+        left = survivors(racing, best - self.thrift, MARGINS[last], train.val_rows)
         following = RUNGS[RUNGS.index(last) + 1] if len(left) > 1 else 1.0
         return [Rung(name, following) for name in left]
 

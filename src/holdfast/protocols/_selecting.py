@@ -55,6 +55,11 @@ class Candidate(NamedTuple):
     steps: int | float | None = None  # of a rung: so many in all, or a share; none: those of the protocol
 
     @property
+    def goes_on(self) -> bool:
+        """Whether it is a rung that ends before its time: it is never taken, and compared by the best look so far."""
+        return isinstance(self.steps, float) and self.steps < 1
+
+    @property
     def key(self) -> str:
         """The same for all rungs of one option."""
         return json.dumps([self.settings, self.option], sort_keys=True)
@@ -184,12 +189,13 @@ class Selection:
         while True:
             candidates = [Candidate(point, *rung) for rung in own["options"] for point in grid]
             untried = candidates[own["done"] :]
-            for tried in self._each(task, untried, quality, stop, of=len(candidates), model=models):
-                found = None if tried.failed else worth(tried)
+            each = self._each(task, untried, quality, stop, of=len(candidates), model=models)
+            for candidate, tried in zip(untried, each, strict=True):
+                found = None if tried.failed else tried.highest() if candidate.goes_on else worth(tried)
                 if tried.option is not None:
                     self.rows[tried.trial]["quality"] = found
                 own["worths"].append(found)
-                if found is not None:
+                if found is not None and not candidate.goes_on:
                     known = [*own["best"], (tried.packed(), found)]
                     left = self.session.learner.prefer([(state["option"], quality) for state, quality in known])
                     own["best"] = [known[i] for i in left]
@@ -209,6 +215,9 @@ class Selection:
         """The best trial of a task; a run ends where all have failed."""
         if not self.own["best"]:
             reasons = [row["failed"] for row in self.rows if "failed" in row and row["task"] in (0, task.t)]
+            if not reasons:
+                name = type(self.session.learner).__name__
+                raise RunFailed(f"{name} gave nothing to learn to the end for task {task.t}: all its rungs are shares")
             spent = [sum(row[name] for row in self.rows) for name in ("seconds", "flops")]
             raise RunFailed(f"every trial of task {task.t} failed, the last because {reasons[-1]}", *spent)
         return Tried.unpacked(self.own["best"][0][0])

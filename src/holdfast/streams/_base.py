@@ -398,7 +398,7 @@ def _with_copies(val: Part, augment: Augment, copies: int, rng: torch.Generator)
     """The rows, and after them so many augmented copies of each, made once."""
     pixels = augment(val.cut().repeat(copies, 1, 1, 1), rng)
     made = Part(pixels, torch.arange(len(pixels)), val.y.repeat(copies), scale=val.scale)
-    return joined([val, made])
+    return replace(joined([val, made]), copies=copies)
 
 
 def _refuse_shapes(name: str, tasks: Sequence[Task]) -> None:
