@@ -9,7 +9,7 @@ import torch
 import holdfast as hf
 from holdfast.audit import Lease
 from holdfast.engine import SGD, Net
-from holdfast.methods import Rung
+from holdfast.methods import Rung, _library
 from holdfast.methods._halving import Racer, ridge_accuracy, survivors
 from holdfast.methods._library import CHUNK, knn_accuracy
 from holdfast.methods.mntdp import MNTDP
@@ -179,6 +179,40 @@ def test_the_cheap_search_drops_what_is_behind_and_learns_the_rest_as_the_whole_
             same += 1
             assert np.array_equal(whole.R, cheap.R)
     assert same >= 2
+
+
+@pytest.mark.parametrize(
+    ("net", "fits"),
+    [(hf.net("mlp", hidden=(12, 12)), 60 * 48), (hf.net("ctrl_resnet", width=4, modules=3), 60 * 256)],
+    ids=["mlp", "resnet"],
+)
+def test_the_cheap_search_passes_each_row_once_through_what_is_reused(net, fits, monkeypatch):
+    """Where rows are not augmented, and as far as there is room: outputs of a row are 12 units, or 4 maps of 4×4."""
+    found = {}
+    for room in (0, fits - 1, fits):
+        monkeypatch.setattr(_library, "ROOM", room)
+        method = hf.method("mntdp", search="halving")
+        found[room] = hf.run(method, digits(tasks=2), net=net, protocol=protocol(epochs=8))
+    none = found[0]
+    for record in found.values():
+        assert paths(record) == paths(none) and record.R == pytest.approx(none.R, abs=0.02)
+    assert found[fits].metrics["flops"] < found[fits - 1].metrics["flops"] <= none.metrics["flops"]
+
+
+def test_rows_that_are_augmented_are_passed_through_as_they_are_shown():
+    seen = []
+
+    class Seen(MNTDP):
+        def trunk(self, batch):
+            seen.append((batch.rows, sorted(set(self.shared) - {"x", "h"})))
+            return super().trunk(batch)
+
+    for augment in (True, False):
+        seen.clear()
+        net = hf.net("ctrl_resnet", width=4, modules=3)
+        hf.run(Seen(search="halving"), digits(tasks=2, augment=augment), net=net, protocol=protocol(epochs=8))
+        later = [kept for _, kept in seen if kept]
+        assert bool(later) is not augment and all((rows is None) is augment for rows, _ in seen)
 
 
 def test_what_goes_on_is_what_may_still_win():

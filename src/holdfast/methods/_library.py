@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Self
 from weakref import WeakKeyDictionary
 
@@ -23,6 +23,7 @@ CHUNK = 250  # rows that go through a past network at once
 TILES = 4  # per side, of feature maps that are looked at as a whole
 
 TOGETHER = 16  # past networks whose features are held at once
+ROOM = 256 * 2**20  # bytes that the outputs of one module may take for all rows of a task
 
 Path = list[int]  # per layer the task that made its module
 Trunk = tuple[int, ...]  # the beginning of a path
@@ -130,6 +131,20 @@ class Modular(Learner):
         places = [(self._tail_of(maker), layer) for layer, maker in enumerate(path)]
         with torch.no_grad():
             return self.net(x, [(name, layer - first) for (name, first), layer in places[start:]])
+
+    def outputs(self, train: Lease, path: Path, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Per beginning of a path, by its name, what its last module makes of all rows: (n, ...). Left out is what is
+        `known`, and what would take more than `ROOM` bytes."""
+        names = [" ".join(map(str, path[: d + 1])) for d in range(len(path))]
+        found: dict[str, list[Tensor]] = {}
+        first = max((d + 1 for d, name in enumerate(names) if name in known), default=0)
+        for rows in torch.arange(len(train)).split(CHUNK):
+            h = known[names[first - 1]][rows.to(self.net.device)] if first else train.take(rows).x
+            for d in range(first, len(path)):
+                h = self.reused(h, path[: d + 1], d)
+                if h[0].nbytes * len(train) <= ROOM:
+                    found.setdefault(names[d], []).append(h)
+        return {name: torch.cat(parts) for name, parts in found.items()}
 
     def _tail_of(self, maker: int) -> tuple[str, int]:
         """The modules that a task made, and the layer where they begin."""

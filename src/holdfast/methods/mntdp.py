@@ -116,18 +116,26 @@ class MNTDP(Modular):
         if self.paths:  # the first task has one path, whatever network the protocol gave it since
             self.path = [int(maker) for maker in str(option).split()]
 
+    def share(self, train: Lease) -> None:
+        """Halving: what the reused modules make of all rows, once for all trials, where no row ever looks otherwise."""
+        if self.search == "halving" and self.depth < self.layers:
+            self.shared.update(self.outputs(train, self.path[: self.depth], self.shared))
+
     def observe(self, batch: Batch) -> Tensor:
         self.open(batch.task)
-        loss = cross_entropy(self.whole(self.trunk(batch.x)), batch.y, self.allowed(batch.task))
+        loss = cross_entropy(self.whole(self.trunk(batch)), batch.y, self.allowed(batch.task))
         if self.depth < self.layers:
             self.fresh.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             self.optimiser.step(self.fresh)
         return loss.detach()
 
-    def trunk(self, x: Tensor) -> Tensor:
+    def trunk(self, batch: Batch) -> Tensor:
         """What the reused modules of the path make of a batch. Trials abreast see the same one, and what one of them
         has computed of it serves the others."""
+        x, kept = batch.x, self.shared.get(_written(self.path[: self.depth]))
+        if kept is not None and batch.rows is not None:
+            return kept[batch.rows]  # type: ignore[no-any-return]
         same = self.shared.get("x")
         if same is None or not torch.equal(same, x):
             self.shared |= {"x": x, "h": {(): x}}
