@@ -80,6 +80,27 @@ def test_the_order_is_the_same_with_and_without_and_each_pass_is_augmented_anew(
     assert (changed[0] == changed[1]).float().mean() > 0.3 and not torch.equal(seen[1][0][1], seen[1][1][1])
 
 
+def test_views_are_drawn_once_and_stand_behind_the_rows():
+    plain = hf.stream("split", tasks=2, val=0.2, scale="task", scenario="task").tasks[0]
+    words = {"tasks": 2, "val": 0.2, "scale": "task", "scenario": "task", "augment": True}
+    first, again, other = (hf.stream("split", views=3, seed=seed, **words).tasks[0] for seed in (0, 0, 1))
+    n, part = len(plain.train), first.train
+    assert len(part) == 4 * n and part.augment is None and len(first.val) == len(plain.val)
+    assert torch.equal(part.x()[:n], plain.train.x()) and torch.equal(part.y, plain.train.y.repeat(4))
+    assert torch.equal(part.x(), again.train.x()) and not torch.equal(part.y[:n], other.train.y)
+    views, rows = part.raw()[n:].view(3, n, 8, 8), plain.train.raw()[:, 0]
+    assert not torch.equal(views[0], views[1])
+    middle = rows[:, 1:-1, 1:-1]  # in every crop, moved by one pixel at most and perhaps mirrored
+    for view in views:
+        spots = [view[:, i : i + 6, j : j + 6] for i in range(3) for j in range(3)]
+        assert torch.stack([(spot == m).all((1, 2)) for spot in spots for m in (middle, middle.flip(2))]).any(0).all()
+
+
+def test_views_need_rows_that_are_augmented():
+    with pytest.raises(hf.BadInput, match="views=3 are crops and mirror images, which augment=yes asks for; add it"):
+        hf.stream("split", views=3)
+
+
 def test_a_generator_beside_another_leaves_it_as_it_is():
     rng, same = generator(3), generator(3)
     draws = [torch.rand(3, generator=beside(rng, name)) for name in ("a", "a", "b")]

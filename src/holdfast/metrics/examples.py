@@ -11,7 +11,9 @@ from scipy.special import bdtr
 from holdfast.errors import BadInput
 from holdfast.types import Record
 
-SAME_ROWS = ("examples", "val", "augment", "scale", "scenario", "head", "outputs", "room")  # any has the same test rows
+SAME_ROWS = (  # any has the same test rows
+    *("examples", "val", "augment", "views", "scale", "scenario", "head", "outputs", "room"),
+)
 
 
 def rescore(record: Record) -> np.ndarray:

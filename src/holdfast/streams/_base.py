@@ -49,6 +49,7 @@ class StreamSpec(ABC):
     scenario: Scenario | None = None  # class, domain or task; none: the stream's own default
     head: Literal["shared", "task"] = "shared"  # task: an output layer for each task, in the task scenario
     augment: bool = False  # training batches show random crops (padded by an eighth of the side) and mirror images
+    views: Count | None = None  # of each training row, drawn once and shown beside it; none: drawn anew for each batch
     scale: ScaleName = "unit"  # bytes: from 0 to 1, from −1 to 1 (centred), or to the task's mean 0 and deviation 1
     room: Whole = 0  # outputs besides those of the stream, for classes that a model which is kept learns later
 
@@ -105,8 +106,9 @@ class StreamSpec(ABC):
         chosen = {k: v["chosen_by"] for k, v in provenance(self).items()}
         names = ",".join(one.name for one in used)
         settings = {"data": names, **_said(used), **settings_of(self), "tasks": len(tasks), "scenario": scenario}
-        if not self.room:
-            del settings["room"]
+        for unusual in ("room", "views"):
+            if not settings[unusual]:
+                del settings[unusual]
         again = partial(self.cut, name, given)
         whole = _fingerprint(used)
         return Stream(info, tasks, seed, settings, whole, again, chosen, self, mixtures, tuple(used), reserved)
@@ -143,6 +145,8 @@ class StreamSpec(ABC):
             faults.append(f"data set {data.name!r} has one class; a stream needs at least two")
         if self.val >= 1:
             faults.append(f"val must leave training rows: below 1, not {self.val:g}")
+        if self.views and not self.augment:
+            faults.append(f"views={self.views} are crops and mirror images, which augment=yes asks for; add it")
         return faults
 
     def _faults_of_scenario(self, scenario: Scenario, plans: Sequence[Planned]) -> list[str]:
@@ -215,6 +219,8 @@ class StreamSpec(ABC):
         train, val, test = dressed(parts, bool(plan.augment), plan.scale or self.scale)
         if train.augment is not None and plan.copies:
             val = _with_copies(val, train.augment, plan.copies, generator(seed, "copies", task=t))
+        if train.augment is not None and self.views:
+            train = _with_copies(train, train.augment, self.views, generator(seed, "views", task=t))
         classes = tuple(sorted(set(plan.classes)))
         return Task(t, plan.name, classes, train, val, test, plan.about, plan.note, _called(plan, data, classes))
 
@@ -394,11 +400,11 @@ def _reserved(outputs: int, plans: Sequence[Planned]) -> dict[str, int]:
     return {name: c for c, name in enumerate(data.classes)} if len(sets) == 1 and plain else {}
 
 
-def _with_copies(val: Part, augment: Augment, copies: int, rng: torch.Generator) -> Part:
+def _with_copies(part: Part, augment: Augment, copies: int, rng: torch.Generator) -> Part:
     """The rows, and after them so many augmented copies of each, made once."""
-    pixels = augment(val.cut().repeat(copies, 1, 1, 1), rng)
-    made = Part(pixels, torch.arange(len(pixels)), val.y.repeat(copies), scale=val.scale)
-    return replace(joined([val, made]), copies=copies)
+    pixels = augment(part.cut().repeat(copies, 1, 1, 1), rng)
+    made = Part(pixels, torch.arange(len(pixels)), part.y.repeat(copies), scale=part.scale)
+    return replace(joined([replace(part, augment=None), made]), copies=copies)
 
 
 def _refuse_shapes(name: str, tasks: Sequence[Task]) -> None:
