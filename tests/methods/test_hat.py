@@ -8,11 +8,12 @@ import pytest
 import torch
 
 import holdfast as hf
+from holdfast.audit import Lease
 from holdfast.engine import SGD, Adam, Net
 from holdfast.methods._gates import Gated, widened
 from holdfast.methods.hat import HAT, anneal, compensate, crowd
 from holdfast.seeds import generator, seeded
-from holdfast.types import Batch, Lesson, StreamInfo
+from holdfast.types import Batch, Lesson, Part, StreamInfo
 
 STREAM = {"tasks": 3, "examples": 200, "test_examples": 90, "scenario": "task"}
 PROTOCOL = {"epochs": 5, "batch": 20, "lr": 0.01, "optimiser": "adam"}
@@ -44,6 +45,13 @@ def test_the_sigmoid_grows_steep_within_a_pass():
         seen.append(anneal(learner.step % learner.batches, learner.batches, 400.0))
         learner.observe(batch(0))
     assert seen == pytest.approx([0.0025, 200.00125, 400.0] * 2)
+
+
+def test_a_pass_has_its_length_also_where_the_last_one_is_cut_short():
+    learner, x = started(), torch.zeros(9, 2)
+    part = Part(x, torch.arange(9), torch.zeros(9, dtype=torch.long))
+    learner.begin(Lease(0, part, part), Lesson(steps=4, epochs=2, batch=4))
+    assert learner.batches == 3
 
 
 def test_taken_units_by_hand():

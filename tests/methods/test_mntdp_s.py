@@ -10,6 +10,7 @@ import torch
 import holdfast as hf
 from holdfast.engine import SGD, Net
 from holdfast.methods._gamma import Choices, beginnings, reinforce
+from holdfast.methods.mntdp_s import MNTDPS
 from holdfast.seeds import generator, seeded
 from holdfast.types import Batch, StreamInfo
 
@@ -186,3 +187,26 @@ def test_mem_of_new_paths_is_what_paper_000_prints(net, shape, printed, paths):
     method = hf.method("mntdp_s", prior="random", nearest_paths=paths)  # no neighbours are looked for
     cell = hf.Cell(method, blank, net, hf.protocol("epochs"), seed=0)
     assert round(4 * cell.numbers()[-1] / 1e6, 1) == printed
+
+
+def test_nearest_paths_are_looked_for_once_a_task_whatever_else_is_tried(monkeypatch):
+    asked = []
+    monkeypatch.setattr(MNTDPS, "nearest", lambda self, train, k: asked.append(train.task) or self.paths[:1])
+    shown = hf.stream("split", tasks=3, examples=40, val=0.3, scenario="task")
+    words = {"lr": (0.01, 0.001), "decay": (0.0, 1e-4), "epochs": 2, "batch": 10}
+    hf.run("mntdp_s", shown, net=hf.net("mlp", hidden=(8, 8)), protocol=hf.protocol("crossval", **words))
+    assert asked == [1, 2]
+
+
+def test_a_row_and_its_views_are_in_one_half():
+    halved = []
+
+    class Seen(MNTDPS):
+        def begin(self, train, plan):
+            super().begin(train, plan)
+            halved.append(self.half.clone())
+
+    shown = hf.stream("split", tasks=2, examples=40, val=0.3, scenario="task", augment=True, views=2)
+    hf.run(Seen(), shown, net=hf.net("mlp", hidden=(8, 8)), protocol=hf.protocol("epochs", epochs=1))
+    rows = halved[1].view(3, 40)
+    assert (rows == rows[0]).all() and rows[0].sum() == 20

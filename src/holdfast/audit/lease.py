@@ -49,8 +49,14 @@ class Lease:
         return self._open(self._val).y.clone()
 
     @property
-    def val_rows(self) -> int:
-        """How many validation rows there are; augmented copies of them say little more."""
+    def own_rows(self) -> int:
+        """How many training rows there are without augmented copies (views), which stand behind all of them."""
+        part = self._open(self._train)
+        return len(part) // (1 + part.copies)
+
+    @property
+    def own_val_rows(self) -> int:
+        """The same of validation rows; copies of them say little more."""
         part = self._open(self._val)
         return len(part) // (1 + part.copies)
 

@@ -137,13 +137,21 @@ class Modular(Learner):
         `known`, and what would take more than `ROOM` bytes."""
         names = [" ".join(map(str, path[: d + 1])) for d in range(len(path))]
         found: dict[str, list[Tensor]] = {}
-        first = max((d + 1 for d, name in enumerate(names) if name in known), default=0)
+        one = train.take(torch.tensor([0])).x
+        for d, name in enumerate(names):
+            one = self.reused(one, path[: d + 1], d)
+            if one.nbytes * len(train) <= ROOM and name not in known:
+                found[name] = []
+        if not found:
+            return {}
+        last = max(names.index(name) for name in found)
+        first = max((d + 1 for d in range(last) if names[d] in known), default=0)
         for rows in torch.arange(len(train)).split(CHUNK):
             h = known[names[first - 1]][rows.to(self.net.device)] if first else train.take(rows).x
-            for d in range(first, len(path)):
+            for d in range(first, last + 1):
                 h = self.reused(h, path[: d + 1], d)
-                if h[0].nbytes * len(train) <= ROOM:
-                    found.setdefault(names[d], []).append(h)
+                if names[d] in found:
+                    found[names[d]].append(h)
         return {name: torch.cat(parts) for name, parts in found.items()}
 
     def _tail_of(self, maker: int) -> tuple[str, int]:
@@ -185,13 +193,14 @@ class Modular(Learner):
 
             j* = argmax_j k-NN accuracy of f_j's features, the input of its last module, on the validation rows
 
-        From clean rows in random order; the earliest of equals comes first. `prior=random`: any k, for comparison.
+        From clean training rows in random order, without views; of few validation rows their copies count, too. The
+        earliest of equals comes first. `prior=random`: any k, for comparison.
         """
         if self.prior == "random":
             self.scores = []
             order = torch.randperm(self.task, generator=self.rng).tolist()
             return _different([self.paths[j] for j in order])[:k]
-        batch = self.sample(train, ROWS)
+        batch = train.take(torch.randperm(train.own_rows, generator=self.rng)[:ROWS])
         x, y, val_x, val_y = batch.x, batch.y, train.val_x, train.val_y
         some = torch.randperm(len(val_y), generator=self.rng)[:ROWS].to(y.device)
         val_x, val_y = val_x[some], val_y[some]

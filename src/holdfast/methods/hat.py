@@ -61,7 +61,8 @@ class HAT(ByTask):
         self.batches, self.step = 1, 0  # B, and steps done
 
     def begin(self, train: Lease | None, plan: Lesson) -> None:
-        self.batches, self.step = max(-(-plan.steps // max(plan.epochs, 1)), 1), 0
+        whole = -(-plan.steps // max(plan.epochs, 1)) if train is None else -(-len(train) // plan.batch)
+        self.batches, self.step = max(whole, 1), 0  # of a pass, also where the last one is cut short
         super().begin(train, plan)
 
     def observe(self, batch: Batch) -> Tensor:

@@ -70,20 +70,32 @@ class MNTDP(Modular):
         racing = [
             Racer(name, worth, self.probes[name], self._to_learn(name), self._reusing([*map(int, name.split())]))
             for name, (steps, worth) in found.items()
-            if steps == last
+            if steps == last and worth >= 0  # else it has failed
         ]
         best = max(worth for _, worth in found.values())
-        left = survivors(racing, best - self.thrift, MARGINS[last], train.val_rows)
+        left = survivors(racing, best - self.thrift, MARGINS[last], train.own_val_rows)
         following = RUNGS[RUNGS.index(last) + 1] if len(left) > 1 else 1.0
         return [Rung(name, following) for name in left]
 
     def prefer(self, tried: Sequence[tuple[Option, float]]) -> list[int]:
-        """With thrift: of those that lack no more than that, the one with the fewest new weights."""
+        """The best, of equals as `ties` says. With thrift: of those that lack no more than that, the one with the
+        fewest new weights."""
+        best = max(quality for _, quality in tried)
         if not self.thrift:
-            return super().prefer(tried)
-        least = max(quality for _, quality in tried) - self.thrift - DUST
-        able = [i for i, (_, quality) in enumerate(tried) if quality >= least]
+            return [
+                max(
+                    (i for i, (_, quality) in enumerate(tried) if quality == best),
+                    key=lambda i: self._liked(tried[i][0]),
+                )
+            ]
+        able = [i for i, (_, quality) in enumerate(tried) if quality >= best - self.thrift - DUST]
         return sorted(able, key=lambda i: (self._to_learn(str(tried[i][0])), -tried[i][1]))
+
+    def _liked(self, option: Option) -> int:
+        """Of equally good paths the one that has most of this is taken: old modules, or new ones. A search in rounds
+        does not try them in that order."""
+        reused = len(self._reusing([*map(int, str(option).split())]))
+        return reused if self.ties == "reuse" else -reused
 
     def _candidates(self, nearest: Sequence[Path]) -> list[Path]:
         """d = L, ..., 0, or the other way round, of each of the past paths; what two of them have in common is one."""
@@ -118,8 +130,8 @@ class MNTDP(Modular):
 
     def share(self, train: Lease) -> None:
         """Halving: what the reused modules make of all rows, once for all trials, where no row ever looks otherwise."""
-        if self.search == "halving" and self.depth < self.layers:
-            self.shared.update(self.outputs(train, self.path[: self.depth], self.shared))
+        if self.search == "halving" and 0 < self.depth < self.layers:
+            self.shared |= self.outputs(train, self.path[: self.depth], self.shared)
 
     def observe(self, batch: Batch) -> Tensor:
         self.open(batch.task)

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from holdfast.audit.lease import Lease
 from holdfast.engine import Adam, Net, Optimiser, cross_entropy, restrict
+from holdfast.methods._base import Option
 from holdfast.methods._gamma import Gamma, beginnings, halves, reinforce
 from holdfast.methods._library import Modular, Path, tail_name
 from holdfast.settings import Count, NonNegative, Positive
@@ -57,12 +58,22 @@ class MNTDPS(Modular):
         self.half = torch.zeros(0, dtype=torch.bool)  # rows that teach Γ
         self.left = 0  # steps until Γ is settled
 
+    def options(self, train: Lease) -> list[Option]:
+        """No choice of its own. Protocols that try several settings look for the nearest paths once, here."""
+        if self.paths:
+            self.draw()
+            self.path = [self.task] * self.layers
+            self.branch(self.nearest(train, self.nearest_paths))
+        return [None]
+
     def begin(self, train: Lease | None, plan: Lesson) -> None:
         super().begin(train, plan)
         if train is None or not self.paths:
             return
-        self.branch(self.nearest(train, self.nearest_paths))
-        self.half, self.left = halves(train.y.cpu(), self.rng), plan.steps // 2
+        if not self.old:
+            self.branch(self.nearest(train, self.nearest_paths))
+        own = halves(train.y[: train.own_rows].cpu(), self.rng)
+        self.half, self.left = own.repeat(len(train) // len(own)), plan.steps // 2
 
     def branch(self, old: list[Path]) -> None:
         """Γ of all paths that branch off these begins anew."""

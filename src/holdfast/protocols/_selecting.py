@@ -44,7 +44,7 @@ class Looks:
 
     def due(self, step: int, showing: Showing) -> bool:
         every = showing.per_pass if self.every is None else self.every
-        return step in self.early or step <= self.score_first or step % every == 0 or step == showing.total
+        return step in self.early or step <= self.score_first or step % every == 0 or step == showing.full
 
 
 class Candidate(NamedTuple):
@@ -58,6 +58,11 @@ class Candidate(NamedTuple):
     def goes_on(self) -> bool:
         """Whether it is a rung that ends before its time: it is never taken, and compared by the best look so far."""
         return isinstance(self.steps, float) and self.steps < 1
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether a later rung of the same may be asked for."""
+        return self.goes_on or isinstance(self.steps, int)
 
     @property
     def key(self) -> str:
@@ -191,7 +196,13 @@ class Selection:
             untried = candidates[own["done"] :]
             each = self._each(task, untried, quality, stop, of=len(candidates), model=models)
             for candidate, tried in zip(untried, each, strict=True):
+                if tried is None:  # it has failed at an earlier rung
+                    own["worths"].append(None)
+                    self.tick()
+                    continue
                 found = None if tried.failed else tried.highest() if candidate.goes_on else worth(tried)
+                if tried.failed:
+                    own["failed"].append(candidate.key)
                 if tried.option is not None:
                     self.rows[tried.trial]["quality"] = found
                 own["worths"].append(found)
@@ -284,14 +295,18 @@ class Selection:
         *,
         of: int,
         model: bool,
-    ) -> Iterator[Tried]:
-        """The trials, one after the other or, where the learner says so, all options of a grid's point abreast."""
+    ) -> Iterator[Tried | None]:
+        """The trials, one after the other or, where the learner says so, all options of a grid's point abreast. None
+        stands for one that has failed at an earlier rung: it would fail again."""
+        lost = [candidate.key in self.own["failed"] for candidate in candidates]
         if not self.session.learner.abreast or model:
-            for candidate in candidates:
-                yield self.trial(task, candidate, quality, stop(), of=of, model=model)
+            for candidate, failed in zip(candidates, lost, strict=True):
+                yield None if failed else self.trial(task, candidate, quality, stop(), of=of, model=model)
             return
         alone, number, courses = self.session.learner, len(self.rows), []
-        for candidate in candidates:
+        for candidate, failed in zip(candidates, lost, strict=True):
+            if failed:
+                continue
             under_way = self._taken_up(candidate, number)
             number = max(number, under_way["number"] + 1)
             self.session.learner = alone.twin()
@@ -301,10 +316,13 @@ class Selection:
         self.session.learner = alone
         for _, mine in groupby(sorted(courses, key=_point), key=_point):
             self._abreast(task, list(mine), quality)
-        self._beside = len(courses)
-        for course in courses:
+        self._beside, ended = len(courses), iter(courses)
+        for failed in lost:
+            if failed:
+                yield None
+                continue
             self._beside -= 1
-            yield self._ended(course, task)
+            yield self._ended(next(ended), task)
 
     def _taken_up(self, candidate: Candidate, number: int) -> dict[str, State]:
         """A new trial of this number, or the one whose earlier rung ended."""
@@ -340,7 +358,8 @@ class Selection:
             return
         session.learner.load(tried.start)
         self._share_again(task)
-        showing, curve, before, clock = self._showing(task, tried.steps), [], session.measured.eval_seconds, Clock()
+        limit = tried.steps if isinstance(tried.steps, int) else None
+        showing, curve, before, clock = self._showing(task, limit), [], session.measured.eval_seconds, Clock()
         with clock, seeded(self._seed(tried.trial)):
             shown = session.shown(showing, lease_at_begin=True, finish=False, saves=False)
             with closing(shown) as steps:
@@ -476,9 +495,12 @@ class Selection:
         if under_way["showing"] is not None:  # an earlier rung of the same ended here
             showing.load(under_way["showing"])
             set_dice(under_way["dice"])
+        looks = under_way["looks"]
+        over = bool(looks) and stop.over(looks[-1][0])  # at an earlier rung
+        shown = session.shown(showing, lease_at_begin=True, finish=False, trials=done, saves=saves)
         try:
-            with closing(session.shown(showing, lease_at_begin=True, finish=False, trials=done, saves=saves)) as steps:
-                for step in steps:
+            with closing(shown) as steps:
+                for step in () if over else steps:
                     if self.looks.due(step, showing):
                         watched = step == 0 and course.watched
                         found = self._look(under_way["number"], step, task, watched=watched)
@@ -493,7 +515,7 @@ class Selection:
             if not under_way["looks"]:
                 raise
             course.failed = str(error)
-        if course.candidate.steps is not None and course.failed is None:
+        if course.candidate.may_go_on and course.failed is None:
             paused = {**under_way, **self._pause(showing), "booked": showing.looks}
             self.own["paused"][course.candidate.key] = paused
 
@@ -505,10 +527,12 @@ class Selection:
         segment, learner = session.stream.segments[task.t], session.learner
         lease = Lease(task.t, segment.train, segment.val)
         rng = generator(session.seed, "batches", task=task.t)
+        full, by_rows = None, type(learner).share is not Learner.share
         if not isinstance(limit, int):
-            limit = math.ceil((1 if limit is None else limit) * budget.steps(len(segment.train)))
+            full = budget.steps(len(segment.train))
+            limit = math.ceil((1 if limit is None else limit) * full)
         shown = learner, lease, segment.train, segment.task, budget.passes, budget.batch, rng, limit
-        return Showing(*shown, ordered=segment.ordered, rows=type(learner).share is not Learner.share)
+        return Showing(*shown, full=full, ordered=segment.ordered, rows=by_rows)
 
     def _look(self, trial: int, step: int, task: Task, *, watched: bool = False) -> list[float]:
         """Accuracies: on what the task is judged by and, where they are looked at, on each test set so far and on
@@ -608,6 +632,7 @@ def _nothing_tried() -> dict[str, State]:
         "best": [],  # trials that may still be taken, the best first, each with its worth
         "trial": None,  # the one under way, while a state is saved in the middle of it
         "paused": {},  # rungs that may go on, by candidate
+        "failed": [],  # candidates that no later rung is tried of
     }
 
 

@@ -35,13 +35,14 @@ class Showing:
         rng: torch.Generator,
         limit: int | None = None,
         *,
+        full: int | None = None,
         ordered: bool = False,
         rows: bool = False,
     ) -> None:
-        """`limit`: so many steps, in as many passes as they take, instead of whole passes. `ordered`: rows as they
-        lie, in place of shuffled. `rows`: batches say which rows they have."""
+        """`limit`: so many steps, in as many passes as they take, instead of whole passes; `full`: of how many these
+        are the first. `ordered`: rows as they lie, in place of shuffled. `rows`: batches say which rows they have."""
         self.learner, self.lease, self.part, self.task = learner, lease, part, task
-        self.passes, self.batch, self.rng, self.limit = passes, batch, rng, limit
+        self.passes, self.batch, self.rng, self.limit, self._full = passes, batch, rng, limit, full
         self.ordered, self.rows = ordered, rows and part.augment is None
         self.done = 0  # steps
         self.begun = False
@@ -72,6 +73,11 @@ class Showing:
     def total(self) -> int:
         """Steps in all."""
         return self.passes * self.per_pass if self.limit is None else self.limit
+
+    @property
+    def full(self) -> int:
+        """Steps in all when it is gone on with: schedules and looks go by them."""
+        return self.total if self._full is None else self._full
 
     @property
     def flops(self) -> int:
@@ -203,7 +209,7 @@ class Showing:
 
     def _lesson(self) -> Lesson:
         per_pass = -(-len(self.part) // self.batch)
-        steps = self.passes * per_pass if self.limit is None else self.limit
+        steps = self._full or (self.passes * per_pass if self.limit is None else self.limit)
         return Lesson(steps, -(-steps // per_pass), self.batch)
 
     def _pace(self, step: int, steps: int) -> None:
@@ -213,7 +219,7 @@ class Showing:
             descent.pace(step, steps)
 
     def _observe(self, batch: Batch) -> Tensor:
-        self._pace(self.done, self.total)
+        self._pace(self.done, self.full)
         if self.detector is not None:
             batch = self.detector.labelled(batch)
         if self.done in self._samples.at:
