@@ -9,6 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from holdfast.engine import Growing
+from holdfast.types import Batch
+
+SURE = 0.99  # Γ of the likeliest path from which on it is the only one
 
 
 class Gamma(Growing):
@@ -59,16 +62,21 @@ def reinforce(logp: Tensor, drawn: Tensor, reward: Tensor) -> Tensor:
     return -((reward - reward.mean()) * logp[drawn]).mean()
 
 
-def halves(y: Tensor, rng: torch.Generator) -> Tensor:
-    """(n,) bool: half of the rows of each class, drawn at random.
+def halves(y: Tensor, own: int, rng: torch.Generator) -> Tensor:
+    """(n,) bool: half of the rows of each class, drawn at random. The first `own` rows stand for their copies, which
+    come after all of them.
 
-    >>> y = torch.tensor([0, 1, 0, 1, 0, 0])
-    >>> mine = halves(y, torch.Generator().manual_seed(0))
-    >>> [int(mine[y == c].sum()) for c in (0, 1)]
-    [2, 1]
+    >>> y = torch.tensor([0, 1, 0, 1, 0, 0] * 2)
+    >>> mine = halves(y, 6, torch.Generator().manual_seed(0))
+    >>> [int(mine[:6][y[:6] == c].sum()) for c in (0, 1)], bool((mine[:6] == mine[6:]).all())
+    ([2, 1], True)
     """
-    order = torch.randperm(len(y), generator=rng)
+    order = torch.randperm(own, generator=rng)
     by_class = order[y[order].argsort(stable=True)]
-    mine = torch.zeros(len(y), dtype=torch.bool)
+    mine = torch.zeros(own, dtype=torch.bool)
     mine[by_class[1::2]] = True
-    return mine
+    return mine.repeat(len(y) // own)
+
+
+def rows_of(batch: Batch, which: Tensor) -> Batch:
+    return Batch(batch.x[which], batch.y[which], batch.task)

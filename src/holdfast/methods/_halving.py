@@ -9,12 +9,16 @@ least as good as a ridge classifier on the features that it reuses. Only what wa
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+from holdfast.audit.lease import Lease
+from holdfast.methods._library import Modular, Trunk
+from holdfast.seeds import beside
 
 RUNGS = (0.25, 0.5, 1.0)  # of a task's steps
 MARGINS = {0.25: 0.08, 0.5: 0.03}  # of accuracy, at each rung but the last
@@ -55,6 +59,15 @@ def survivors(racing: Sequence[Racer], best: float, margin: float, rows: int) ->
 def _alike(a: Racer, b: Racer) -> bool:
     one_path = all(mine == its for mine, its in zip(a.reuses, b.reuses, strict=False))
     return one_path and abs(a.learns - b.learns) < ALIKE
+
+
+def probes(learner: Modular, train: Lease, trunks: Mapping[str, Trunk]) -> dict[str, float]:
+    """Per path how well a ridge classifier does on what its reused modules put out: about what it can be held to before
+    its new modules have learned."""
+    some = torch.randperm(len(train), generator=beside(learner.rng, "probe"))[:PROBE_ROWS]
+    batch, val, val_y = train.take(some), train.val_x[:PROBE_ROWS], train.val_y[:PROBE_ROWS]
+    ours, theirs = (learner.features(x, list(trunks.values()), pooled=True) for x in (batch.x, val))
+    return {name: ridge_accuracy(ours[trunk], batch.y, theirs[trunk], val_y) for name, trunk in trunks.items()}
 
 
 def ridge_accuracy(x: Tensor, y: Tensor, val_x: Tensor, val_y: Tensor) -> float:

@@ -88,8 +88,7 @@ class Modular(Learner):
         if self.begun:  # of the task before, whose end was not told
             self.close()
         if not self.path:
-            self.draw()
-            self.path = [self.task] * self.layers
+            self.begin_anew()
         if self.depth < self.layers:
             self.fresh.grow(self.tail, self.seed)
         self.begun = True
@@ -109,6 +108,11 @@ class Modular(Learner):
     def made(self) -> nn.Module:
         """The new modules that the path at hand has."""
         return self.fresh.module.parts[self.tail]  # type: ignore[union-attr,index,return-value]
+
+    def begin_anew(self) -> None:
+        """All modules of the path at hand are new."""
+        self.draw()
+        self.path = [self.task] * self.layers
 
     def draw(self) -> None:
         """What the new modules of the task at hand begin with."""

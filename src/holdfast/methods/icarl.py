@@ -72,12 +72,12 @@ class ICaRL(Learner):
         return self.descend(loss)
 
     def finish(self, train: Lease) -> None:
-        new = train.y.unique()
-        old = self.sets.unique()
+        new, old = train.y.unique(), self.sets.unique()
         share = max(1, self.memories // (len(old) + len(new)))
-        kept = _first_of_each(self.sets, share)
         batch = train.take(torch.cat([self._herd(train, c, share) for c in new.tolist()]).cpu())
-        self._hold(kept, batch, torch.searchsorted(new, batch.y) + (old[-1] + 1 if len(old) else 0))
+        self._hold(
+            _first_of_each(self.sets, share), batch, torch.searchsorted(new, batch.y) + (old[-1] + 1 if len(old) else 0)
+        )
         self.targets = self._outputs(self.x)
         head = torch.isin(torch.arange(self.info.classes, device=new.device), new)
         self.passing = self.passing[:0].clone()
@@ -122,8 +122,7 @@ class ICaRL(Learner):
 
     def _one_per_class(self) -> Tensor:
         """A random exemplar of every class."""
-        keys = torch.rand(len(self.y), generator=self.rng).to(self.y.device)
-        order = keys.argsort()
+        order = torch.rand(len(self.y), generator=self.rng).to(self.y.device).argsort()
         return order[_first_of_each(self.y[order], 1)]
 
     def _herd(self, train: Lease, c: int, n: int) -> Tensor:

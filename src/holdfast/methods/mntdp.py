@@ -12,9 +12,8 @@ from torch import Tensor
 from holdfast.audit.lease import Lease
 from holdfast.engine import cross_entropy
 from holdfast.methods._base import Option, Rung
-from holdfast.methods._halving import MARGINS, PROBE_ROWS, RUNGS, Racer, ridge_accuracy, survivors
+from holdfast.methods._halving import MARGINS, RUNGS, Racer, probes, survivors
 from holdfast.methods._library import Modular, Path, Trunk
-from holdfast.seeds import beside
 from holdfast.settings import Count, NonNegative
 from holdfast.types import Batch
 
@@ -58,7 +57,8 @@ class MNTDP(Modular):
         self.draw()
         candidates = self._candidates(self.nearest(train, self.nearest_paths))
         steps = RUNGS[0] if self.search == "halving" else 1.0
-        self.probes = self._probed(train, candidates) if self.search == "halving" else {}
+        trunks = {_written(path): self._reusing(path)[: self.layers - 1] for path in candidates}
+        self.probes = probes(self, train, trunks) if self.search == "halving" else {}
         return [Rung(_written(path), steps if self.task in path else 1) for path in candidates]
 
     def more_options(self, train: Lease, tried: Sequence[tuple[Option | Rung, float]]) -> Sequence[Option | Rung]:
@@ -68,7 +68,7 @@ class MNTDP(Modular):
         if last == 1.0:
             return []
         racing = [
-            Racer(name, worth, self.probes[name], self._to_learn(name), self._reusing([*map(int, name.split())]))
+            Racer(name, worth, self.probes[name], self._to_learn(name), self._reusing(_read(name)))
             for name, (steps, worth) in found.items()
             if steps == last and worth >= 0  # else it has failed
         ]
@@ -78,24 +78,14 @@ class MNTDP(Modular):
         return [Rung(name, following) for name in left]
 
     def prefer(self, tried: Sequence[tuple[Option, float]]) -> list[int]:
-        """The best, of equals as `ties` says. With thrift: of those that lack no more than that, the one with the
-        fewest new weights."""
-        best = max(quality for _, quality in tried)
+        """The best, of equals as `ties` says: a search in rounds tries them in another order. With thrift: of those
+        that lack no more than that, the one with the fewest new weights."""
+        best, sign = max(quality for _, quality in tried), 1 if self.ties == "reuse" else -1
         if not self.thrift:
-            return [
-                max(
-                    (i for i, (_, quality) in enumerate(tried) if quality == best),
-                    key=lambda i: self._liked(tried[i][0]),
-                )
-            ]
+            able = [i for i, (_, quality) in enumerate(tried) if quality == best]
+            return [max(able, key=lambda i: sign * len(self._reusing(_read(tried[i][0]))))]
         able = [i for i, (_, quality) in enumerate(tried) if quality >= best - self.thrift - DUST]
         return sorted(able, key=lambda i: (self._to_learn(str(tried[i][0])), -tried[i][1]))
-
-    def _liked(self, option: Option) -> int:
-        """Of equally good paths the one that has most of this is taken: old modules, or new ones. A search in rounds
-        does not try them in that order."""
-        reused = len(self._reusing([*map(int, str(option).split())]))
-        return reused if self.ties == "reuse" else -reused
 
     def _candidates(self, nearest: Sequence[Path]) -> list[Path]:
         """d = L, ..., 0, or the other way round, of each of the past paths; what two of them have in common is one."""
@@ -108,25 +98,13 @@ class MNTDP(Modular):
         new = [size for size, maker in zip(self.sizes, name.split(), strict=True) if int(maker) == self.task]
         return sum(new) / sum(self.sizes)
 
-    def _probed(self, train: Lease, candidates: Sequence[Path]) -> dict[str, float]:
-        """Per path how well a ridge classifier does on what its reused modules put out: about what it can be held to
-        before its new modules have learned."""
-        some = torch.randperm(len(train), generator=beside(self.rng, "probe"))[:PROBE_ROWS]
-        batch, val = train.take(some), train.val_x[:PROBE_ROWS]
-        trunks = {_written(path): self._reusing(path)[: self.layers - 1] for path in candidates}
-        ours, theirs = (self.features(x, list(trunks.values()), pooled=True) for x in (batch.x, val))
-        return {
-            name: ridge_accuracy(ours[trunk], batch.y, theirs[trunk], train.val_y[:PROBE_ROWS])
-            for name, trunk in trunks.items()
-        }
-
     def _reusing(self, path: Path) -> Trunk:
         """The makers of what a path has from earlier ones."""
         return tuple(maker for maker in path if maker != self.task)
 
     def choose(self, option: Option) -> None:
         if self.paths:  # the first task has one path, whatever network the protocol gave it since
-            self.path = [int(maker) for maker in str(option).split()]
+            self.path = _read(option)
 
     def share(self, train: Lease) -> None:
         """Halving: what the reused modules make of all rows, once for all trials, where no row ever looks otherwise."""
@@ -160,3 +138,7 @@ class MNTDP(Modular):
 
 def _written(path: Path) -> str:
     return " ".join(map(str, path))
+
+
+def _read(option: Option) -> Path:
+    return [int(maker) for maker in str(option).split()]

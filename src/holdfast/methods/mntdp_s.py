@@ -12,12 +12,10 @@ from torch.nn import functional as F
 from holdfast.audit.lease import Lease
 from holdfast.engine import Adam, Net, Optimiser, cross_entropy, restrict
 from holdfast.methods._base import Option
-from holdfast.methods._gamma import Gamma, beginnings, halves, reinforce
+from holdfast.methods._gamma import SURE, Gamma, beginnings, halves, reinforce, rows_of
 from holdfast.methods._library import Modular, Path, tail_name
 from holdfast.settings import Count, NonNegative, Positive
 from holdfast.types import Batch, Lesson, StreamInfo
-
-SURE = 0.99  # Γ of the likeliest path from which on it is the only one
 
 
 @final
@@ -59,10 +57,9 @@ class MNTDPS(Modular):
         self.left = 0  # steps until Γ is settled
 
     def options(self, train: Lease) -> list[Option]:
-        """No choice of its own. Protocols that try several settings look for the nearest paths once, here."""
+        """No choice of its own, but where several settings are tried, the nearest paths are looked for once."""
         if self.paths:
-            self.draw()
-            self.path = [self.task] * self.layers
+            self.begin_anew()
             self.branch(self.nearest(train, self.nearest_paths))
         return [None]
 
@@ -72,8 +69,7 @@ class MNTDPS(Modular):
             return
         if not self.old:
             self.branch(self.nearest(train, self.nearest_paths))
-        own = halves(train.y[: train.own_rows].cpu(), self.rng)
-        self.half, self.left = own.repeat(len(train) // len(own)), plan.steps // 2
+        self.half, self.left = halves(train.y.cpu(), train.own_rows, self.rng), plan.steps // 2
 
     def branch(self, old: list[Path]) -> None:
         """Γ of all paths that branch off these begins anew."""
@@ -89,7 +85,7 @@ class MNTDPS(Modular):
         self.left -= 1
         assert batch.rows is not None
         other = self.half[batch.rows.cpu()].to(batch.y.device)
-        losses = [f(_rows(batch, of)) for f, of in ((self.explore, ~other), (self.judge, other)) if of.any()]
+        losses = [f(rows_of(batch, of)) for f, of in ((self.explore, ~other), (self.judge, other)) if of.any()]
         logp = self.gamma.module().detach()  # of each path
         reused = beginnings(self.old)[int(logp.argmax())]
         self.path = [*reused] + [self.task] * (self.layers - len(reused))
@@ -151,7 +147,3 @@ class MNTDPS(Modular):
     def close(self) -> None:
         super().close()
         self.old, self.half, self.left = [], torch.zeros(0, dtype=torch.bool), 0
-
-
-def _rows(batch: Batch, which: Tensor) -> Batch:
-    return Batch(batch.x[which], batch.y[which], batch.task)
