@@ -75,9 +75,8 @@ class ICaRL(Learner):
         new, old = train.y.unique(), self.sets.unique()
         share = max(1, self.memories // (len(old) + len(new)))
         batch = train.take(torch.cat([self._herd(train, c, share) for c in new.tolist()]).cpu())
-        self._hold(
-            _first_of_each(self.sets, share), batch, torch.searchsorted(new, batch.y) + (old[-1] + 1 if len(old) else 0)
-        )
+        sets = torch.searchsorted(new, batch.y) + (old[-1] + 1 if len(old) else 0)
+        self._hold(_first_of_each(self.sets, share), batch, sets)
         self.targets = self._outputs(self.x)
         head = torch.isin(torch.arange(self.info.classes, device=new.device), new)
         self.passing = self.passing[:0].clone()
@@ -85,8 +84,7 @@ class ICaRL(Learner):
 
     def ready(self) -> None:
         """μ_c under the network as it is now."""
-        features = self._features(self.x)
-        self.means[: len(self.passing)] = F.normalize(self.passing, dim=1)
+        self.means[: len(self.passing)], features = F.normalize(self.passing, dim=1), self._features(self.x)
         for c in self.y.unique().tolist():
             self.means[c] = F.normalize(features[self.y == c].mean(0), dim=0)
 
