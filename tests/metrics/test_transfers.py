@@ -52,6 +52,24 @@ def test_runs_on_the_last_task_alone_are_cells_of_their_own(tmp_path):
     assert "finetune: the last task ends at" in str(found)
 
 
+@pytest.mark.parametrize("words", [{"lr": (0.01,), "decay": (0.0,)}, {"lr": (0.01, 0.001), "decay": (0.0,)}], ids=str)
+def test_what_a_protocol_that_chooses_had_one_value_for_tells_no_runs_apart(words):
+    protocol = hf.protocol("crossval", epochs=1, batch=20, **words)
+    stream = hf.stream("split", val=0.2, **SMALL)
+    found = hf.compare("finetune", stream, seeds=1, protocol=protocol, jobs=1, alone=True)
+    assert len(metrics.transfers(found.groups())) == 1
+
+
+def test_what_was_chosen_over_the_stream_tells_no_task_alone_apart(record):
+    chosen, given = ({"strength": {"value": 5.0, "chosen_by": who}} for who in ("val:stream", "default"))
+    whole = record([[0.9, 0.1], [0.6, 0.5]], settings=chosen)
+    lone = record([[0.3]], stream={**whole.stream, "only": 1}, settings=given)
+    (found,) = metrics.transfers(metrics.group([whole, lone]))
+    assert found.values == pytest.approx([0.2])
+    other = record([[0.9, 0.1], [0.6, 0.5]], settings={"strength": {"value": 5.0, "chosen_by": "given"}})
+    assert metrics.transfers(metrics.group([other, record([[0.3]], stream={**whole.stream, "only": 1})])) == []
+
+
 @pytest.mark.parametrize(
     ("stream", "why"), [(hf.stream("split", tasks=1), "it has one task"), (hf.stream("blurred"), "shown mixed")]
 )

@@ -185,7 +185,8 @@ def test_what_was_not_chosen_counts_in_the_cost_and_one_value_is_no_choice(strea
     assert record.resources["trials"]["runs"] == 3
     total = sum(row["flops"] for row in record.study["trials"])
     assert record.metrics["flops"] == pytest.approx(total)
-    assert record.settings["protocol.decay"] == {"value": [0.0, 0.0, 0.0], "chosen_by": "given"}
+    assert record.settings["protocol.decay"] == {"value": (0.0,), "chosen_by": "given"}
+    assert len(record.settings["protocol.lr"]["value"]) == 3
     assert record.card["single_pass"]["met"] is False
 
 

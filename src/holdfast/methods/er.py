@@ -9,11 +9,14 @@ from typing import Literal, final
 import torch
 from torch import Tensor
 
+from holdfast.audit.lease import Lease
 from holdfast.engine import ClassRing, Memory, Net, Optimiser, Reservoir, TaskRing
 from holdfast.errors import BadInput
 from holdfast.methods._base import Learner
 from holdfast.settings import Count
 from holdfast.types import Batch, StreamInfo
+
+OFFERED = 1000  # rows at once, of a task that is over
 
 
 @final
@@ -22,6 +25,9 @@ class ER(Learner):
     """Experience replay (Chaudhry et al., 2019): every batch is joined by as many stored examples.
 
         L(θ) = CE(θ; B ∪ M_B),   M_B a random batch of the memory
+
+    Batches are offered to the memory as they pass. With `past_only` M_B is of earlier tasks alone, as in paper 000: a
+    task's rows, clean ones, are offered when it is over, all of them, wherever its training was stopped.
 
     >>> import holdfast as hf
     >>> record = hf.run(hf.method("er", memories=20), hf.stream("split", tasks=2, examples=50), seed=0)
@@ -32,10 +38,11 @@ class ER(Learner):
     memories: Count = 500  # stored examples in total
     rule: Literal["reservoir", "class ring", "task ring", "task class ring"] = "reservoir"  # which examples stay
     replay: Count | None = None  # stored examples per step; none: as many as the batch has
+    past_only: bool = False  # only rows of earlier tasks are replayed; a task's own come to the memory when it is over
 
     @property
     def needs_boundaries(self) -> bool:
-        return "task" in self.rule
+        return "task" in self.rule or self.past_only
 
     @property
     def needs_length(self) -> str:
@@ -54,8 +61,14 @@ class ER(Learner):
         if len(self.memory):
             joined = self._union(batch, self.memory.draw(self.replay or len(batch), self.rng))
         loss = self.fit(joined)
-        self.memory.add(batch, self.rng)
+        if not self.past_only:
+            self.memory.add(batch, self.rng)
         return loss
+
+    def finish(self, train: Lease) -> None:
+        if self.past_only:
+            for rows in torch.randperm(train.own_rows, generator=self.rng).split(OFFERED):
+                self.memory.add(train.take(rows), self.rng)
 
     def _memory(self, info: StreamInfo) -> Memory:
         pairs = sum(len(classes) for classes in info.task_classes)

@@ -82,10 +82,14 @@ class Group:
         return self.first.stream.get("only")
 
     @property
-    def beside_alone(self) -> str:
-        """All its conditions but whether a task is learned alone."""
-        found = _conditions(self.first)
-        return canonical({name: value for name, value in found.items() if name not in ("tasks", "stream.only")})
+    def tuned(self) -> frozenset[str]:
+        """The settings that were chosen over the stream, which a task alone has not."""
+        return frozenset(n for n, setting in self.first.settings.items() if setting["chosen_by"] == "val:stream")
+
+    def beside_alone(self, tuned: frozenset[str] = frozenset()) -> str:
+        """All its conditions but whether a task is learned alone, and these settings."""
+        found, without = _conditions(self.first), {"tasks", "stream.only", *tuned}
+        return canonical({name: value for name, value in found.items() if name not in without})
 
     def conditions(self, place: str) -> dict[str, Any]:
         """The net, stream or protocol all its runs had; of a value chosen during each run, who chose it."""

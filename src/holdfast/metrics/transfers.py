@@ -41,16 +41,21 @@ class Transfer:
 
 def transfers(groups: Iterable[Group]) -> list[Transfer]:
     """One for every group that has a twin which learned the last task and nothing else, in the order they come."""
-    alike: dict[str, list[Group]] = defaultdict(list)
-    for each in groups:
-        alike[each.beside_alone].append(each)
-    return [
-        _transfer(whole, alone)
-        for twins in alike.values()
-        for whole in twins
-        for alone in twins
-        if whole.alone is None and not whole.mixed and alone.alone == len(whole.first.tasks) - 1
-    ]
+    every = list(groups)
+    lone = [each for each in every if each.alone is not None]
+    twins: dict[frozenset[str], dict[str, list[Group]]] = {}
+    found = []
+    for whole in every:
+        if whole.alone is not None or whole.mixed:
+            continue
+        if whole.tuned not in twins:
+            twins[whole.tuned] = defaultdict(list)
+            for each in lone:
+                twins[whole.tuned][each.beside_alone(whole.tuned)].append(each)
+        last = len(whole.first.tasks) - 1
+        mine = twins[whole.tuned].get(whole.beside_alone(whole.tuned), [])
+        found += [_transfer(whole, alone) for alone in mine if alone.alone == last]
+    return found
 
 
 def _transfer(whole: Group, alone: Group) -> Transfer:

@@ -90,6 +90,6 @@ class Crossval(Protocol):
         values: Mapping[str, Any] = {**tried.settings, "protocol.stop": tried.kept.step}
         for name, value in {**values, **({} if tried.option is None else {"option": tried.option})}.items():
             field = name.partition(".")[2]
-            fixed = field in given and len(given[field]["value"]) == 1
-            who = given[field]["chosen_by"] if fixed else "val:task"
-            chosen[name] = {"value": [*chosen.get(name, {"value": []})["value"], value], "chosen_by": who}
+            if field in given and len(given[field]["value"]) == 1:  # nobody chose it
+                continue
+            chosen[name] = {"value": [*chosen.get(name, {"value": []})["value"], value], "chosen_by": "val:task"}
