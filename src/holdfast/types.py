@@ -297,6 +297,7 @@ class StreamInfo:
     classes: int  # outputs of the network
     task_classes: tuple[tuple[int, ...], ...]  # per task
     hidden: bool = False  # where one task ends and the next begins is not told
+    apart: bool = False  # each task's outputs are a layer of its own (head=task)
 
     @property
     def tasks(self) -> int:

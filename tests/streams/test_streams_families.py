@@ -408,18 +408,31 @@ def test_a_head_per_task_is_a_layer_of_the_tasks_classes():
         assert torch.equal(task.train.y, other.train.y + 10 * task.t) and torch.equal(task.train.x(), other.train.x())
 
 
-def test_a_tasks_own_layer_is_left_alone_by_the_others():
+@pytest.mark.parametrize(
+    "words", [{}, *({"optimiser": o, "decay": 1e-3} for o in ("sgd", "momentum", "adam", "adamw"))]
+)
+@pytest.mark.parametrize("method", ["finetune", "ewc"])
+def test_a_tasks_own_layer_is_left_alone_by_the_others(method, words):
+    """Also by decay, and by what is left of a momentum."""
     stream = hf.stream("permuted", head="task", tasks=3, examples=60, scenario="task")
     seen = []
 
-    class Watched(type(hf.method("finetune"))):
-        def finish(self, train):
-            seen.append(self.net.module[-1].weight.detach().clone())
+    class Watched(type(hf.method(method))):
+        def start(self, net, *rest):
+            super().start(net, *rest)
+            self.first = net.module[-1].weight.detach().clone()
 
-    hf.run(Watched(), stream)
+        def finish(self, train):
+            super().finish(train)
+            seen.append(torch.cat([self.net.module[-1].weight, self.net.module[-1].bias[:, None]], 1).detach().clone())
+            seen.append(self.first)
+
+    hf.run(Watched(), stream, protocol=hf.protocol("epochs", epochs=2, batch=20, lr=0.01, **words))
+    first, seen = seen[1], seen[::2]
     for t in range(3):
-        before, after = seen[t], seen[-1]
-        assert torch.equal(before[10 * t : 10 * t + 10], after[10 * t : 10 * t + 10])
+        mine = slice(10 * t, 10 * t + 10)
+        assert torch.equal(seen[t][mine], seen[-1][mine])
+        assert all(torch.equal(before[mine, :-1], first[mine]) for before in seen[:t])
     assert not torch.equal(seen[0][10:20], seen[1][10:20])
 
 

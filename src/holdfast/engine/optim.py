@@ -21,6 +21,7 @@ class Optimiser(Plain):
     """One step on θ from net.grad. State persists over tasks until `reset`; frozen entries never move, nor have any."""
 
     decoupled: ClassVar[bool] = False  # whether decay is taken off the weights in place of being added to the gradient
+    heads: Sequence[tuple[int, int, int]] = ()  # outputs that each task has for itself: `Net.rows_of_outputs`
 
     def __init__(self, lr: float, decay: float = 0.0) -> None:
         self.lr = lr  # ε as it was given; a schedule makes `rate` of it
@@ -57,7 +58,8 @@ class Optimiser(Plain):
         shrink = None if self.clip == 0 else _shrink(spans, self.clip)
         self.follow(spans)
         first = 0
-        for theta, g, frozen in spans:
+        for span in spans:
+            theta, g, frozen = span.theta, span.grad, self._resting(span)
             if shrink is not None:
                 g = g * shrink
             if self.decay != 0 and not self.decoupled:
@@ -66,6 +68,19 @@ class Optimiser(Plain):
                 g = torch.where(frozen, 0.0, g)  # masked_fill takes three times as long
             self.descend(theta, g, frozen, first)
             first += len(theta)
+
+    def _resting(self, span: Span) -> Tensor | None:
+        """What does not move: what is frozen, and outputs without a gradient where each task has its own. Neither decay
+        nor what is left of earlier steps moves a head that was not shown."""
+        inside = [place for place in self.heads if span.start <= place[0] and place[1] <= span.stop]
+        if not inside:
+            return span.frozen
+        resting = torch.zeros_like(span.grad, dtype=torch.bool) if span.frozen is None else span.frozen.clone()
+        for start, stop, rows in inside:
+            mine = slice(start - span.start, stop - span.start)
+            idle = (span.grad[mine].view(rows, -1) == 0).all(1, keepdim=True)
+            resting[mine].view(rows, -1).logical_or_(idle)
+        return resting
 
     def follow(self, spans: Sequence[Span]) -> None:
         """Before each step: what is kept of each entry goes where the entry is now among those that move."""

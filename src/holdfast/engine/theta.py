@@ -200,6 +200,13 @@ class Net(Stateful):
             start += p.numel()
         return views
 
+    def rows_of_outputs(self) -> list[tuple[int, int, int]]:
+        """Where the last layer's weights and biases are in θ, and how many rows, one per output, each of them has."""
+        places = self.unflatten(torch.arange(self.size))
+        last = next(reversed(places)).rpartition(".")[0]
+        mine = [place for name, place in places.items() if name.rpartition(".")[0] == last]
+        return [(int(place.min()), int(place.max()) + 1, len(place)) for place in mine]
+
     def collect(self, x: Tensor, y: Tensor, allowed: Tensor | None = None) -> Tensor:
         """Put ∂CE/∂θ into `grad`; returns the mean cross-entropy CE. For a perceptron autograd is not needed."""
         chain = chain_in_order(self.module, self._laid) if self._all_move else None

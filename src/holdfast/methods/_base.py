@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from holdfast.audit.lease import Lease
-from holdfast.engine import Net, Optimiser, Plain, cross_entropy
+from holdfast.engine import Growing, Net, Optimiser, Plain, cross_entropy
 from holdfast.nets._base import Sampled
 from holdfast.types import Batch, Lesson, StreamInfo
 
@@ -64,6 +64,8 @@ class Learner(Plain):
     def start(self, net: Net, optimiser: Optimiser, info: StreamInfo, rng: torch.Generator) -> None:
         """Once, before the first task. `info` has shapes, classes and the head policy, never data."""
         self.net, self.optimiser, self.info, self.rng = net, optimiser, info, rng
+        if info.apart and not isinstance(net.module, Growing):
+            optimiser.heads = net.rows_of_outputs()
         self.shared = {}
         allowed = info.allowed()
         self._allowed = None if allowed is None else allowed.to(net.device)
@@ -137,6 +139,12 @@ class Learner(Plain):
             return self.net.size
         output = next(m for m in reversed([*self.net.module.modules()]) if [*m.parameters(recurse=False)])
         return self.net.size - sum(p.numel() for p in output.parameters())
+
+    def of_shared(self, importance: Tensor) -> Tensor:
+        """(P,) nothing for outputs that each task has for itself, which no other task moves."""
+        for start, stop, _ in self.optimiser.heads:
+            importance[start:stop] = 0
+        return importance
 
     def allowed(self, task: int | Tensor | None) -> Tensor | None:
         """The outputs these tasks may use, (C,) or (B, C); None when all may."""

@@ -79,7 +79,7 @@ class EWC(Weighing):
             F = g**2  # not the Fisher information: it shrinks as the batch grows
         else:
             F = fisher(self.net, batch, allowed, self.labels, self.rng)
-        now = self.net.theta.detach()
+        F, now = self.of_shared(F), self.net.theta.detach()
         if self.one_by_one:
             each = self.apart if self.anchor == "each" else [[old, now.clone()] for old, _ in self.apart]
             self.apart = [*each, [F, now.clone()]]

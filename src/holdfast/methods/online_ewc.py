@@ -52,6 +52,6 @@ class OnlineEWC(Learner):
 
     def finish(self, train: Lease) -> None:
         batch = self.sample(train, self.samples)
-        F = fisher(self.net, batch, self.allowed(batch.task), self.labels, self.rng)
+        F = self.of_shared(fisher(self.net, batch, self.allowed(batch.task), self.labels, self.rng))
         self.importance = self.decay * self.importance + F
         self.anchor = self.net.theta.detach().clone()

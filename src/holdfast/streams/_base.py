@@ -102,7 +102,8 @@ class StreamSpec(ABC):
         if faults := list(_faults_of_segments(name, scenario, tasks, mixtures)):
             raise BadInput(*faults)
         hidden = any(segment.task is None for segment in mixtures)
-        info = StreamInfo(name, scenario, tasks[0].train.shape, outputs, tuple(task.classes for task in tasks), hidden)
+        classes, apart = tuple(task.classes for task in tasks), self.head == "task"
+        info = StreamInfo(name, scenario, tasks[0].train.shape, outputs, classes, hidden, apart)
         chosen = {k: v["chosen_by"] for k, v in provenance(self).items()}
         names = ",".join(one.name for one in used)
         settings = {"data": names, **_said(used), **settings_of(self), "tasks": len(tasks), "scenario": scenario}
