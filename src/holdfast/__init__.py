@@ -35,7 +35,17 @@ if TYPE_CHECKING:
     from holdfast.errors import BadInput, PastDataError, RunFailed
     from holdfast.estimator import ContinualClassifier
     from holdfast.methods import Learner
-    from holdfast.metrics import Diagnosis, compare_examples, fronts, interval, panels, study, transfer, uncertainty
+    from holdfast.metrics import (
+        Diagnosis,
+        compare_examples,
+        fronts,
+        growth,
+        interval,
+        panels,
+        study,
+        transfer,
+        uncertainty,
+    )
     from holdfast.protocols import Passing, Protocol
     from holdfast.streams import Plan, Rows, StreamSpec
     from holdfast.sweeps import Cell, Choice, Model
@@ -47,8 +57,9 @@ __all__ = [
     "Advice", "BadInput", "Batch", "Cell", "Choice", "Comparison", "ContinualClassifier", "Diagnosis", "Growing",
     "Learner", "Memory", "Model", "Net", "Passing", "PastDataError", "Plan", "Protocol", "Record", "Rows", "RunFailed",
     "Segment", "Source", "Stream", "StreamInfo", "StreamSpec", "Task", "advise", "at_hand", "compare",
-    "compare_examples", "diagnose", "fronts", "interval", "load", "load_model", "method", "model", "net", "panels",
-    "protocol", "run", "run_cells", "save", "stream", "study", "sweep", "transfer", "tune", "uncertainty", "warm",
+    "compare_examples", "diagnose", "fronts", "growth", "interval", "load", "load_model", "method", "model", "net",
+    "panels", "protocol", "run", "run_cells", "save", "stream", "study", "sweep", "transfer", "tune",
+    "uncertainty", "warm",
 ]  # fmt: skip
 
 _ROOMS = (  # where public names live; a room's files are names in it, too, so `hf.study` is that of metrics

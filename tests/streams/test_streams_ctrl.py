@@ -305,7 +305,7 @@ def test_absent_data_sets_are_named_with_what_would_do(monkeypatch, tmp_path, ca
         ({"examples": 5}, "set rows or test in place of examples"),
         ({"val": 0.1}, "set rows or test in place of val"),
         ({"instance": 3}, "instance is for kind 'long'"),
-        ({"scenario": "class"}, "use scenario 'task', or 'domain'"),
+        ({"scenario": "class"}, "use scenario 'task', or 'domain' with scale=unit"),
         ({"kind": "sideways"}, "kind of stream 'ctrl' must be one of minus, plus, in, out, pl, long"),
         ({"rows": 0}, "rows of stream 'ctrl' must be a number above 0 to 1"),
     ],

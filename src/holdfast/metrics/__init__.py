@@ -1,6 +1,6 @@
 """Pure functions of records: the papers' numbers, their statistics over seeds, and the summary."""
 
-from holdfast.metrics import desiderata, fronts, library, panels, study, uncertainty
+from holdfast.metrics import desiderata, fronts, growth, library, panels, study, uncertainty
 from holdfast.metrics.diagnosis import Diagnosis
 from holdfast.metrics.examples import Examples, compare_examples, rescore
 from holdfast.metrics.formulas import SOURCES, Formula, formulas
@@ -79,6 +79,7 @@ __all__ = [
     "fwt",
     "gaps",
     "group",
+    "growth",
     "information",
     "interval",
     "lca",

@@ -95,8 +95,9 @@ class Ctrl(StreamSpec):
             if absent := [name for name in needed if not at_hand(name)]:
                 raise BadInput(
                     f"kind {self.kind!r} of stream 'ctrl' needs {_listed(absent)}, not found in {data_folder()}; put "
-                    f"the {'folder' if len(absent) == 1 else 'folders'} there (`holdfast data fetch {absent[0]}`) or "
-                    "use data=synth, which runs anywhere"
+                    f"the {'folder' if len(absent) == 1 else 'folders'} there ("
+                    f"{', '.join(f'`holdfast data fetch {name}`' for name in absent)}), or use data=synth or, of a "
+                    "recipe, --scale smoke, which run anywhere"
                 )
             return [load(name) for name in needed]
         if words in (["synth"], [SYNTH[name].name for name in needed]):
@@ -116,7 +117,9 @@ class Ctrl(StreamSpec):
         if self._given("instance") and self.kind != "long":
             found.append(f"instance is for kind 'long' of stream 'ctrl', not for {self.kind!r}; leave it out")
         if self.scenario == "class":
-            found.append("all tasks of stream 'ctrl' have the same outputs; use scenario 'task', or 'domain'")
+            found.append(
+                "all tasks of stream 'ctrl' have the same outputs; use scenario 'task', or 'domain' with scale=unit"
+            )
         return found
 
     def plan(self, data: DataSet, seed: int) -> tuple[Scenario, int, list[Plan]]:

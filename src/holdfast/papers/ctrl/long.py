@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import accumulate
 from typing import Any
-
-import numpy as np
 
 import holdfast as hf
 from holdfast.papers.base import Entry, Figure, Found, Place, Recipe, Scale, published, series
@@ -186,9 +183,9 @@ def evolution(found: Found) -> list[Figure]:
     known = {row: records for (row, _, emulated), records in found.items() if not emulated}
     tasks = list(range(1, len(next(iter(known.values()))[0].tasks) + 1))
     drawn = (
-        ("mean accuracy on the tasks so far, when each was learned", lambda r: so_far(np.diag(r.final)), "accuracy"),
-        ("mean accuracy on the tasks so far, at the end of the stream", lambda r: so_far(r.final[-1]), "accuracy"),
-        ("Mem.: 4 bytes per parameter, and per other number that a method is said to keep", memory, "MB"),
+        ("mean accuracy on the tasks so far, when each was learned", hf.growth.learned, "accuracy"),
+        ("mean accuracy on the tasks so far, at the end of the stream", hf.growth.kept, "accuracy"),
+        ("Mem.: 4 bytes per parameter, and per other number that a method is said to keep", hf.growth.memory, "MB"),
         ("FLOPs of training so far, trials of paths included", spent, "FLOPs (T)"),
     )
     return [
@@ -198,22 +195,5 @@ def evolution(found: Found) -> list[Figure]:
     ]  # fmt: skip
 
 
-def so_far(accuracies: Sequence[float] | np.ndarray) -> list[float | None]:
-    """
-    >>> so_far([0.5, 1.0, 0.0])
-    [0.5, 0.75, 0.5]
-    """
-    return [float(total / n) for n, total in enumerate(accumulate(accuracies), 1)]
-
-
-def memory(record: hf.Record) -> list[float | None]:
-    return [4 * numbers / 1e6 for numbers in record.resources["numbers"]]
-
-
 def spent(record: hf.Record) -> list[float | None]:
-    """In the task itself, and in its trials that were not chosen."""
-    each = list(record.resources["flops"])
-    for trial in record.study.get("trials", ()):
-        if not trial["chosen"]:
-            each[trial["task"]] += trial["flops"]
-    return [total / 1e12 for total in accumulate(each)]
+    return [operations / 1e12 for operations in hf.growth.flops(record)]
