@@ -8,7 +8,7 @@ import torch
 
 import holdfast as hf
 from holdfast.audit import Lease
-from holdfast.engine import SGD, Net
+from holdfast.engine import SGD, Net, counting
 from holdfast.methods import Rung, _library
 from holdfast.methods._halving import Racer, ridge_accuracy, survivors
 from holdfast.methods._library import CHUNK, knn_accuracy
@@ -266,6 +266,27 @@ def test_the_learning_curve_is_whole_where_the_first_rung_is_shorter():
     net = hf.net("mlp", hidden=(8, 8))
     record = hf.run(hf.method("mntdp", search="halving"), digits(tasks=2), net=net, protocol=protocol(**words))
     assert record.metrics["lca"] is not None
+
+
+def test_what_a_task_costs_does_not_grow_with_the_past_but_for_the_neighbours():
+    asked = [0]
+
+    class Counted(MNTDP):
+        def nearest(self, train, k):
+            with counting() as counter:
+                found = super().nearest(train, k)
+            asked.append(counter.total)
+            return found
+
+    words = {"tasks": 7, "examples": 40, "test_examples": 20, "val": 0.3, "scenario": "task"}
+    record = hf.run(
+        Counted(), hf.stream("permuted", **words), net=hf.net("mlp", hidden=(8, 8)), protocol=protocol(score="ends")
+    )
+    spent = [flops - neighbours for flops, neighbours in zip(record.resources["flops"], asked, strict=True)]
+    for row in record.study["trials"]:
+        spent[row["task"]] += 0 if row["chosen"] else row["flops"]
+    assert spent[1:] == pytest.approx([spent[1]] * 6, rel=0.02)
+    assert len({tuple(path[:2]) for path in paths(record)}) > 2 and asked[-1] > asked[1]
 
 
 def test_neighbours_are_looked_for_among_rows_as_they_are():
