@@ -335,3 +335,12 @@ def test_bad_input_is_a_sentence(digits, tmp_path, given, line):
     with pytest.raises(hf.BadInput) as error:
         asked(digits, **{"candidates": ["finetune"], "out": tmp_path / "out", **given})
     assert error.value.faults[0].startswith(line) and not (tmp_path / "out").exists()
+
+
+def test_replay_on_a_table_of_one_column_keeps_data():
+    y = np.arange(200) % 4
+    x = np.random.default_rng(0).normal(y, 0.1)[:, None].astype("float32")
+    stream = hf.stream("split", data=(x, y), tasks=2, val=0.1)
+    found = hf.advise(stream, ["finetune", "er", "gem"], keep_data=False, protocol=SHORT, seeds=1, jobs=1)
+    assert found.best.method == "finetune"
+    assert found.ruled_out == dict.fromkeys(["er", "gem"], "keeps rows of past tasks")
