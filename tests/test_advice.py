@@ -335,3 +335,37 @@ def test_bad_input_is_a_sentence(digits, tmp_path, given, line):
     with pytest.raises(hf.BadInput) as error:
         asked(digits, **{"candidates": ["finetune"], "out": tmp_path / "out", **given})
     assert error.value.faults[0].startswith(line) and not (tmp_path / "out").exists()
+
+
+def test_replay_on_a_table_of_one_column_keeps_data():
+    y = np.arange(200) % 4
+    x = np.random.default_rng(0).normal(y, 0.1)[:, None].astype("float32")
+    stream = hf.stream("split", data=(x, y), tasks=2, val=0.1)
+    found = hf.advise(stream, ["finetune", "er", "gem"], keep_data=False, protocol=SHORT, seeds=1, jobs=1)
+    assert found.best.method == "finetune"
+    assert found.ruled_out == dict.fromkeys(["er", "gem"], "keeps rows of past tasks")
+
+
+@pytest.mark.parametrize("given", ["no", "yes", 0, None])
+def test_whether_data_are_kept_is_true_or_false(given):
+    with pytest.raises(hf.BadInput, match="keep_data must be True or False, not"):
+        hf.advise("split", ["finetune"], keep_data=given)
+
+
+def test_names_of_classes_may_have_commas():
+    from holdfast.commands.advise import _classes
+
+    names, faults = ["iris", "lily", "rose, red", "a"], []
+    assert _classes("--new", "rose, red", names, faults) == [2]
+    assert _classes("--new", '"rose, red",iris', names, faults) == [2, 0] and not faults
+
+
+def test_classes_that_neither_option_names_are_told(capsys):
+    words = "advise digits --old 0,1 --new 2,3 --methods finetune --seeds 1 --jobs 1 --set protocol.steps=2"
+    assert main(shlex.split(f"{words} --set stream.examples=20")) == 0
+    assert "classes not looked at, for neither --old nor --new names them: 4, 5, 6, 7, 8, 9" in capsys.readouterr().err
+
+
+def test_one_task_gives_no_advice():
+    with pytest.raises(hf.BadInput, match="stream 'split' has one task; an advice needs what is known first"):
+        hf.advise(hf.stream("split", tasks=1), ["finetune"])

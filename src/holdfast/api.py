@@ -128,7 +128,7 @@ def run(
     if keep_model is None:
         return cell.run(watch)
     folder = Path(keep_model)
-    model_folder.refuse(folder)
+    model_folder.refuse_another(folder, cell)
     return cell.run(watch, leave=lambda session, record: model_folder.save(Model.of(cell, session, record), folder))
 
 
@@ -177,6 +177,8 @@ def warm(module: nn.Module) -> Warm:
 
 def save(model: Model, folder: str | Path) -> None:
     """Keep a model in a folder, as JSON and safetensors; one that is there is replaced, whole or not at all."""
+    if not isinstance(model, Model):
+        raise BadInput(f"only a model can be saved, of hf.model or hf.load_model, not {_article(model)}")
     model_folder.save(model, Path(folder))
 
 

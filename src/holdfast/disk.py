@@ -65,3 +65,13 @@ def keeping(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise NotKept(error.errno, error.strerror or str(error), str(path)) from error
+
+
+def unwritable(folder: Path, option: str = "--out") -> list[str]:
+    """Why nothing can be written to a folder, which need not exist yet; the option names another."""
+    there = next(p for p in (folder, *folder.absolute().parents) if p.exists())
+    if not there.is_dir():
+        return [f"{there} is a file, not a folder; choose another {option}"]
+    if not os.access(there, os.W_OK | os.X_OK):
+        return [f"{there} cannot be written to; choose another {option}"]
+    return []

@@ -66,6 +66,8 @@ CASES = [
     ("no_boundaries", {"info": info(hidden=True)}, True),
     ("no_boundaries", {"info": info(hidden=True), "mixed": True}, None),
     ("no_old_data", {}, True),
+    ("no_old_data", {"old_rows": [(0, 0, 0), (2, 128, 2), (0, 0, 0)]}, None),  # all may be there by chance
+    ("no_old_data", {"old_rows": [(2, 128, 2), (2, 128, 1)]}, False),
     ("no_old_data", {"old_rows": [(0, 0), (1, 64), (0, 0)]}, False),  # also when it is gone at the end
     ("no_old_data", {"mixed": True}, False),
     ("no_old_data", {"generators": [(0, 0), (1, 400)]}, True),  # what it generates are no old rows

@@ -135,6 +135,65 @@ def test_things_that_are_no_numbers_do_not_stop_the_scan(part, keeper):
     assert scanner(past).scan(keeper([*odd, past.x(SOME)]))[0] == 4
 
 
+# Narrow tables
+
+NARROW = {
+    "one number": lambda n, rng: torch.randn(n, 1, generator=rng),
+    "two columns that are equal": lambda n, rng: torch.randn(n, 1, generator=rng).repeat(1, 2),
+    "a number and a constant": lambda n, rng: torch.cat([torch.randn(n, 1, generator=rng), torch.zeros(n, 1)], 1),
+}
+narrow = pytest.mark.parametrize("make", NARROW.values(), ids=NARROW)
+
+
+def vectors(x):
+    return Part(x, torch.arange(len(x)), torch.arange(len(x)) % 3)
+
+
+@narrow
+def test_rows_of_a_narrow_table_are_found(make, keeper):
+    past = vectors(make(200, torch.Generator().manual_seed(0)))
+    scan = scanner(past)
+    for kept in (past.x(slice(50)), torch.cat([past.x(slice(50)), torch.zeros(950, past.shape[0])])):
+        assert scan.scan(keeper(kept))[0] == 50
+        assert scan.by_chance == 0
+
+
+@narrow
+def test_weights_beside_a_narrow_table_hold_no_rows(make, keeper):
+    past, width = vectors(make(200, torch.Generator().manual_seed(0))), 1
+    torch.manual_seed(0)
+    net = Net(nn.Sequential(nn.Linear(width, 100), nn.ReLU(), nn.Linear(100, 100), nn.ReLU(), nn.Linear(100, 4)))
+    plain = [torch.zeros(100, 1), torch.ones(100, 1), torch.eye(2), torch.full((9, 2), 0.5), torch.arange(9.0)]
+    assert scanner(past).scan(keeper([net, net.copy(), torch.randn(1000, 1), *plain])) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept"),
+    [
+        ([[0.0, 1.0], [1.0, 0.0]], torch.eye(2)),  # the places of two words, and a mask
+        ([[1.0], [2.0], [3.0]], torch.arange(5.0)),
+        ([[0.1], [0.2], [0.7]], torch.full((1000, 1), 0.1)),
+    ],
+)
+def test_rows_that_may_stand_there_by_chance_are_told_apart(rows, kept, keeper):
+    scan = scanner(vectors(torch.tensor(rows)))
+    found = scan.scan(keeper(kept))[0]
+    assert found == scan.by_chance > 0
+    assert scan.scan(keeper(torch.zeros(10, len(rows[0])))) == (0, 0) and scan.by_chance == 0
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_replay_on_a_narrow_table_is_old_data_and_fine_tuning_is_not(twice):
+    y = np.arange(200) % 4
+    x = np.random.default_rng(0).normal(y, 0.1)[:, None].astype("float32")
+    stream = hf.stream("split", data=(np.hstack([x, x]) if twice else x, y), tasks=2)
+    line = hf.run(hf.method("er", memories=20), stream).card["no_old_data"]
+    assert line["value"] >= 10 and line["met"] is False
+    for seed in range(3):
+        line = hf.run("finetune", stream, seed=seed).card["no_old_data"]
+        assert line["value"] == 0 and line["met"] is True
+
+
 # Augmented rows
 
 AUGMENT = CropFlip(2)

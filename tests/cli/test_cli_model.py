@@ -222,12 +222,16 @@ def test_code_of_your_own_is_named_again(holdfast, files):
     assert holdfast(f"learn one.csv --model m --method mine.py:Mine --set weight=2 {SMALL} --quiet").code == 0
     assert holdfast("learn two.csv --model m --method mine.py:Mine --set weight=2 --quiet").code == 0
     before = held(files / "m")
-    for words, fault in [
-        ("", "the method 'Mine' of the model in m is code of your own; give it"),
-        ("--method mine.py:Mine", "is 'Mine' with weight=2.0, not 'Mine' with weight=1.0"),
-    ]:
-        done = holdfast(f"learn two.csv --model m {words}")
-        assert done.code == 2 and len(done.complaints) == 1 and fault in done.complaints[0], done.err
+    for verb in ("learn", "predict", "score"):
+        for words, fault in [
+            ("", "the method 'Mine' of the model in m is code of your own; give it"),
+            ("", "--method FILE.py:Mine of learn, predict and score"),
+            ("--method mine.py:Mine", "is 'Mine' with weight=2.0, not 'Mine' with weight=1.0"),
+        ]:
+            done = holdfast(f"{verb} two.csv --model m {words}")
+            assert done.code == 2 and len(done.complaints) == 1 and fault in done.complaints[0], done.err
+        if verb != "learn":
+            assert holdfast(f"{verb} two.csv --model m --method mine.py:Mine --set weight=2").code == 0
     assert held(files / "m") == before
 
 
@@ -256,7 +260,9 @@ def spoil(files):
         ("narrow.csv", ["there is no column 'b'"]),
         ("empty.csv", ["found no rows"]),
         ("cut.parquet", ["found a broken file"]),
-        ("two.npz", ["the model learned from a table"]),
+        ("two.npz", ["the model learned from a table, not from 'two.npz'; expected .csv"]),
+        ("digits", ["the model learned from a table, not from 'digits'; expected .csv"]),
+        ("digist", ["unknown data set 'digist'; did you mean 'digits'?"]),
         ("./two", ["the model learned from a table"]),
         ("tow.csv", ["there is no file or folder 'tow.csv'; did you mean 'two.csv'?"]),
         ("two.csv --columns a=category", ["--columns is for a new model, and m holds one that has its own"]),
@@ -373,6 +379,91 @@ def test_a_model_is_kept_only_where_none_of_yours_is(holdfast, model, files):
         assert done.code == 2 and done.complaints[0].startswith("nowhere holds no model; `holdfast learn`")
 
 
+def test_later_labels_are_judged_as_the_first_ones_were(holdfast, model, files):
+    whole = table("rs")
+    whole.assign(kind=np.where(whole["kind"] == "r", 1.5, 2.5)).to_csv(files / "halves.csv", index=False)
+    whole.assign(kind=np.where(whole["kind"] == "r", 1, 2)).to_csv(files / "whole.csv", index=False)
+    for words in ("learn halves.csv --model m", "score halves.csv --model m", "score both.csv --model m --label a"):
+        done = holdfast(words)
+        assert done.code == 2 and len(done.complaints) == 1 and "classes are whole numbers" in done.err, done.err
+    assert holdfast("learn whole.csv --model m").code == 0
+    assert hf.load_model(model).classes == ("p", "q", "1", "2")
+    assert holdfast(f"learn halves.csv --model h --columns kind=category {SMALL}").code == 0
+    assert holdfast("learn halves.csv --model h").code == 0
+    assert hf.load_model(files / "h").classes == ("1.5", "2.5")
+
+
+def test_a_column_without_a_value_is_not_learned_as_anything(holdfast, files):
+    empty = table("pq").assign(note="")
+    empty.to_csv(files / "empty.csv", index=False)
+    done = holdfast("learn empty.csv --model m")
+    assert done.code == 2 and "column 'note' has no value in any row" in done.complaints[0]
+    assert "columns note=skip" in done.complaints[0] and "columns note=category" in done.complaints[0]
+    assert not (files / "m").exists()
+    assert holdfast(f"learn empty.csv --model m --columns note=category --label kind {SMALL}").code == 0
+    table("rs").assign(note="well").to_csv(files / "noted.csv", index=False)
+    assert holdfast("learn noted.csv --model m").code == 0
+
+
+def test_all_faults_of_a_folder_of_images_are_told_at_once(holdfast, files):
+    (files / "one" / "p" / "notes.txt").write_text("mine")
+    (files / "one" / "void").mkdir()
+    (files / "one" / "q" / "3.png").write_text("no image")
+    done = holdfast("learn ./one --model m")
+    assert done.code == 2 and len(done.complaints) == 3, done.err
+    assert ["notes.txt" in done.complaints[0], "void" in done.complaints[1], "3.png" in done.complaints[2]] == [
+        True
+    ] * 3
+
+
+def test_nothing_of_features_is_kept_beside_the_model(holdfast, files, monkeypatch):
+    monkeypatch.setenv("HOLDFAST_DATA", str(files / "data"))
+    assert holdfast(f"learn one.csv --model m --features feats.py:plane {SMALL}").code == 0
+    assert holdfast("predict new.csv --model m --features feats.py:plane").code == 0
+    assert holdfast("score both.csv --model m --features feats.py:plane").code == 0
+    assert not (files / "data").exists()
+
+
+def test_what_a_protocol_that_chooses_needs_of_a_later_task_is_said(holdfast, files):
+    done = holdfast("learn one.csv --model m --protocol crossval")
+    need = "chooses on validation rows, and none of the new task's are kept apart: give val=0.1 (--val 0.1)"
+    assert done.complaints == [f"protocol 'crossval' {need}"]
+    done = holdfast("learn one.csv --model m --protocol realistic")
+    assert (
+        len(done.complaints) == 2
+        and "--val 0.1" in done.err
+        and "model.learn(..., test=..., old_tests=...)" in done.err
+    )
+
+
+def test_a_share_that_leaves_a_class_without_rows_is_refused(holdfast, files):
+    done = holdfast("learn one.csv --model m --test 0.99")
+    assert done.code == 2 and "leave no row of 'p'" in done.complaints[0], done.err
+    assert not (files / "m").exists()
+
+
+def test_a_stray_file_in_a_model_is_named_and_hidden_ones_are_not_minded(holdfast, model):
+    (model / ".DS_Store").write_text("a desktop was here")
+    assert holdfast("learn two.csv --model m --quiet").code == 0
+    (model / "said.csv").write_text("row,class\n")
+    before = held(model)
+    done = holdfast("learn two.csv --model m")
+    assert done.code == 2 and done.complaints == [
+        "m holds a model and also 'said.csv', which is none of it; move that elsewhere"
+    ]
+    assert held(model) == before and holdfast("score two.csv --model m").code == 0
+
+
+def test_a_folder_that_is_called_as_a_file_is_no_file(holdfast, model, files):
+    for name in ("x.csv", "x.parquet", "x.npz"):
+        (files / name).mkdir()
+        ending = name[1:]
+        for words in (f"learn {name} --model n", f"run er --data {name} --out o"):
+            done = holdfast(words)
+            assert done.code == 2 and f"found a folder, expected a {ending} file" in done.err, done.err
+    assert not (files / "o").exists() and not (files / "n").exists()
+
+
 def test_a_new_model_is_made_whole_or_not_at_all(holdfast, files):
     faults = holdfast(
         "learn one.csv --model m --method gme --net mpl --protocol epoch --scenario clas --classes 0 --lr -1 "
@@ -401,7 +492,12 @@ def test_a_model_that_diverges_or_is_full_stays(holdfast, files):
 @pytest.mark.parametrize(
     ("words", "lines"),
     [
-        ("predict new.csv --model m --out m", ["m is a folder; --out is a file, e.g. m/predictions.csv"]),
+        ("predict new.csv --model m --out m", ["m is a folder; --out must name a file, e.g. predictions.csv"]),
+        ("predict new.csv --model m --out m/said.csv", ["--out m/said.csv is inside of the model in m; choose a file"]),
+        ("predict new.csv --model m --out ./new.csv", ["--out ./new.csv is DATA itself, which is only read"]),
+        ("predict ./one --model m --out one/p/x.csv", ["--out one/p/x.csv is inside of DATA, ./one", "from a table"]),
+        ("predict new.csv --model m --out ''", ["--out must name a file, e.g. predictions.csv, not ''"]),
+        ("predict new.csv --model m --method ewc", ["--method is for a new model, and m holds one that has its own"]),
         ("predict new.csv --model m --out one.csv/x.csv", ["one.csv is a file, not a folder; choose another --out"]),
         ("predict new.csv --model m --task 0", ["--task is for the task scenario, and the model learned in the class"]),
         ("predict tow.csv --model m --task x", ["--task must be a whole number >= 0, not 'x'", "no file or folder"]),

@@ -356,6 +356,39 @@ def test_folders_that_are_no_models_are_left_alone(folder, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "mine", "model"]
 
 
+def test_what_is_no_model_or_no_rows_is_a_line(folder, tmp_path):
+    model = hf.load_model(folder)
+    x, y = np.zeros((100, 8, 8), np.uint8), np.arange(99) % 2
+    for call, fault in [
+        (lambda: hf.save(3, tmp_path / "mm"), "only a model can be saved"),
+        (lambda: model.learn(np.zeros((99, 8, 8), np.uint8), y, old_tests=[1, 2]), r"old_tests\[0\] must be the rows"),
+        (lambda: hf.warm("x"), "a warm network is a trained torch.nn.Module, not a str"),
+    ]:
+        with pytest.raises(hf.BadInput, match=fault):
+            call()
+    with pytest.raises(hf.BadInput) as error:
+        model.learn(x, y)
+    assert error.value.faults == ("x has 100 examples but y has 99 labels",)
+    model.notes["mine"] = object()
+    with pytest.raises(hf.BadInput, match=r"model.notes must be JSON"):
+        hf.save(model, tmp_path / "mm")
+    assert not (tmp_path / "mm").exists()
+
+
+def test_a_run_replaces_the_model_it_left_and_no_other(folder):
+    stream = hf.load_model(folder).stream
+    with pytest.raises(
+        hf.BadInput, match=f"{folder} holds another model: er after {len(stream)} tasks; choose another"
+    ):
+        hf.run("finetune", hf.stream("split", tasks=2, examples=20), keep_model=folder)
+    mine = folder.parent / "own"
+    for _ in range(2):
+        hf.run("er", hf.stream("split", tasks=2, examples=20), NET, keep_model=mine)
+    with pytest.raises(hf.BadInput, match="holds another model"):
+        hf.run("er", hf.stream("split", tasks=2, examples=20), NET, seed=1, keep_model=mine)
+    assert hf.load_model(folder).stream.fingerprint == stream.fingerprint
+
+
 @dataclass
 class Mine(hf.Learner):
     strength: float = 1.0

@@ -119,3 +119,11 @@ def test_trackers_that_do_not_exist_or_are_not_installed_are_told_together(strea
         "tracker 'mlflow' needs a package; install it with: pip install 'holdfast[mlflow]'",
     )
     assert not (tmp_path / "out").exists()
+
+
+def test_a_tracker_that_cannot_write_is_told_before_anything_is_written(stream, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(BadInput, match="choose another folder for --track"):
+            hf.compare("finetune", stream, seeds=1, track=f"tensorboard:{place}", out=tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

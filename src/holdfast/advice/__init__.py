@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -56,11 +57,13 @@ def advise(
     ['er']
     """
     began = time.monotonic()
-    _refuse(memory, seconds, seeds)
+    _refuse(memory, seconds, seeds, keep_data)
     asked = methods.names() if candidates is None else candidates
     learners = [methods.make(one, {}) if isinstance(one, str) else one for one in asked]
     way = rehearsal(protocols.make("realistic", {}) if protocol is None else protocol)
     shown = with_validation(as_stream(stream))
+    if len(shown) < 2:
+        raise BadInput(f"stream {shown.name!r} has one task; an advice needs what is known first, and what comes later")
     limits = Limits(memory, keep_data, seconds)
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out)
@@ -77,9 +80,20 @@ def advise(
         rehearsals.further(seeds)
         advice = rehearsals.advice()
         if out is not None:
+            if watch is not None and _is_of_another(home / told.FILE, advice):
+                watch(f"the advice on other tasks that was in {home} is replaced, with its report")
             write_text(home / told.FILE, dumps(advice.summary()))
             advice.comparison.keep(home)
     return advice
+
+
+def _is_of_another(kept: Path, advice: Advice) -> bool:
+    """Whether an advice on other tasks is kept there."""
+    try:
+        found = json.loads(kept.read_text())
+        return (found["tasks"], found["scenario"]) != (list(advice.tasks), advice.scenario)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def refuse(folder: Path) -> None:
@@ -89,12 +103,14 @@ def refuse(folder: Path) -> None:
         raise BadInput(f"{folder} holds results of another command; choose another --out")
 
 
-def _refuse(memory: Any, seconds: Any, seeds: Any) -> None:
+def _refuse(memory: Any, seconds: Any, seeds: Any, keep_data: Any) -> None:
     kinds = {"memory": (memory, Count | None), "seconds": (seconds, Positive | None), "seeds": (seeds, Count)}
     faults = [
         f"{name} must be {expected(kind)}, not {value!r}"
         for name, (value, kind) in kinds.items()
         if isinstance(value, str) or not fits(kind, value)
     ]
+    if type(keep_data) is not bool:
+        faults.append(f"keep_data must be True or False, not {keep_data!r}")
     if faults:
         raise BadInput(*faults)

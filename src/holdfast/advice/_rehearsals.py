@@ -242,7 +242,11 @@ class Rehearsals:
 
     def _keeps_rows(self, record: Record) -> str | None:
         line = record.card["no_old_data"]
-        return None if self.limits.keep_data or line["met"] else "keeps rows of past tasks"
+        if self.limits.keep_data or line["met"]:
+            return None
+        if line["met"] is None:
+            return "may keep rows of past tasks: what was found tells too little to say that it is there by chance"
+        return "keeps rows of past tasks"
 
     def _too_large(self, record: Record) -> str | None:
         left, allowed = max(record.resources["bytes"]), self.limits.memory

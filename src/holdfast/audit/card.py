@@ -25,7 +25,7 @@ def card(
     *,
     info: StreamInfo,
     entropies: Sequence[float],
-    old_rows: Sequence[tuple[int, int]],
+    old_rows: Sequence[tuple[int, ...]],
     settings: Mapping[str, Mapping[str, Any]],
     bytes_per_task: Sequence[int],
     seconds_per_update: Sequence[float],
@@ -41,11 +41,11 @@ def card(
     """All lines of the card. Per-task sequences are in the order of learning.
 
     `passes`: how often a row was seen, of those that were seen at all; `most_looks`: how often the one seen most was.
+    `old_rows`: found after each task, their bytes, and how many of them may stand there by chance.
     `generators`: those kept after each task, and their bytes. `informations`: of the last scoring, between predictions
     and weights; empty where predictions are no samples.
     `boundaries`: hits, misses, false alarms and delay of those that were detected; None where none were looked for.
     """
-    kept, kept_bytes = max(old_rows, default=(0, 0))
     lines = {
         "resemblance": _resemblance(entropies, info),
         "shared_head": _line(
@@ -58,12 +58,7 @@ def card(
             "the task label was given to predict" if info.task_given else "predict was called without it",
         ),
         "no_boundaries": _boundaries(info, mixed, boundaries),
-        "no_old_data": _line(
-            "No old data kept", kept, "rows", kept == 0 and not mixed,
-            AT_ONCE if mixed
-            else f"{kept_bytes} bytes; rows of past tasks found in the learner's state, a lower bound"
-            + ("; generative rehearsal: a generator stands for them" if max(generators, default=(0, 0))[0] else ""),
-        ),
+        "no_old_data": _old_data(old_rows, generators, mixed),
         "no_generator": _generator(generators),
         "more_than_two_tasks": _line("More than two tasks", info.tasks, "tasks", info.tasks > 2, "paper 001 §5"),
         "continuous_tasks": _continuous(shown, mixed),
@@ -88,6 +83,21 @@ def card(
 
 def _line(label: str, value: Any, unit: str | None, met: bool | None, note: str) -> Line:
     return {"label": label, "value": value, "unit": unit, "met": met, "note": note}
+
+
+def _old_data(found: Sequence[tuple[int, ...]], generators: Sequence[tuple[int, int]], mixed: bool) -> Line:
+    """Without a verdict where all that was found may be no row: then it is not known whether rows are kept."""
+    label = "No old data kept"
+    kept, size, *rest = max(found, default=(0, 0))
+    if mixed:
+        return _line(label, kept, "rows", False, AT_ONCE)
+    sure = any(rows > (rest[0] if rest else 0) for rows, _, *rest in found)
+    note = f"{size} bytes; rows of past tasks found in the learner's state, a lower bound"
+    if kept and any(rest):
+        note += f"; {rest[0]} of them tell so little that they may stand there by chance"
+    if max(generators, default=(0, 0))[0]:
+        note += "; generative rehearsal: a generator stands for them"
+    return _line(label, kept, "rows", None if kept and not sure else kept == 0, note)
 
 
 def _boundaries(info: StreamInfo, mixed: bool, found: Mapping[str, Any] | None) -> Line:

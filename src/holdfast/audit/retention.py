@@ -19,6 +19,8 @@ from holdfast.types import Gone, Part, as_float
 _CHUNK = 4096
 _LOOKED_AT = 2**16  # entries of a table, to tell whether it can be of bytes
 BESIDE = 4  # columns that may stand beside a row: its label, its task
+SURE, LIKELY = 1e-6, 0.01  # so probable by chance: narrow rows that are found are surely kept below, surely not above
+PLAIN = 16  # bits: with fewer a row is so plain that masks, counters and the like have it, too
 _NOBODY = -(2**63)  # no hash of a row but once in 2^64
 
 
@@ -28,8 +30,12 @@ class Retention:
     Rows are matched bit for bit: as stored (bytes), as the learner saw them (floats), or halved in precision; in
     tensors, arrays and byte strings; shaped, flat, transposed or with a label beside them. Of images that were
     augmented, the middle that every augmented copy has is looked for at all places of what is kept, also mirrored. Rows
-    and middles of one colour are not. Rows that a learner altered otherwise, compressed, or keeps as Python numbers are
-    not found: the count is a lower bound.
+    and middles of one colour are not, nor are vectors of zeros. Rows that a learner altered otherwise, compressed, or
+    keeps as Python numbers are not found: the count is a lower bound.
+
+    A vector of few numbers, or of few different ones, may stand in what is kept by chance: a single weight can be a
+    table's only number, a mask can be the place of a word. Such are not looked for with halved precision. `by_chance`
+    says for how many of the rows that were found it may be so.
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -38,6 +44,7 @@ class Retention:
         self._bytes = True  # all past rows were bytes, seen from 0 to 1
         self._hashed = 0  # how many parts are in the indices
         self._found = torch.zeros(0, dtype=torch.int64)  # which past rows the last scan found
+        self.by_chance = 0  # how many of these may stand there by chance
         self._rows = _Index()  # past rows, in all their forms
         self._middles: defaultdict[int, _Index] = defaultdict(_Index)  # of augmented images, by the margin around them
 
@@ -61,13 +68,14 @@ class Retention:
     def scan(self, thing: Any) -> tuple[int, int]:
         """(rows, bytes): how many different past rows are kept in anything reachable from `thing`, and their size."""
         found: list[Tensor] = []
+        proven: list[Tensor] = []
         size = 0
         for table, again in _tables(thing, self.width) if self._past or len(self._found) else ():
             if table.dtype.itemsize == 1 and table.is_floating_point():
                 table = table.float()
             if self._bytes:
                 table = _of_bytes(table[table.amin(1) >= 0])  # weights and gradients are not hashed
-            table = table[_telling(table)]
+            read, table = len(table), table[_telling(table) if self._images else (table != 0).any(1)]
             if not len(table):
                 continue
             self._hash_past()
@@ -75,13 +83,23 @@ class Retention:
             for margin, middles in self._middles.items():
                 rest = whose == _NOBODY
                 whose[rest] = self._find_middles(table[rest], margin, middles)
-            kept = whose[whose != _NOBODY]
+            matched = whose != _NOBODY
+            kept = whose[matched]
+            sure = kept
+            if len(kept) and not self._images:
+                kept, sure = _judged(table[matched], kept, read * len(self._rows))
+            proven.append(sure)
             if again:  # the part of it that a view shows is counted
                 kept = kept[~torch.isin(kept, torch.cat(found))] if found else kept
             found.append(kept)
             size += len(kept) * self.width * table.element_size()
         self._found = torch.cat(found).unique() if found else self._found[:0]
+        self.by_chance = len(self._found) - (len(torch.cat(proven).unique()) if proven else 0)
         return len(self._found), size
+
+    @property
+    def _images(self) -> bool:
+        return len(self.shape) == 3
 
     def _find_middles(self, table: Tensor, margin: int, middles: _Index) -> Tensor:
         """(n,) whose middle each row of a table has, wherever it lies in it."""
@@ -101,7 +119,12 @@ class Retention:
                 seen = part.seen(raw, chunk).cpu()
                 raw = raw.cpu()
                 forms, stored = (raw, seen, seen.half(), seen.bfloat16()), _hash(raw.flatten(1))
-                self._rows.add(stored, *(_hash(form.flatten(1)) for form in forms))
+                for i, form in enumerate(forms):
+                    flat = form.flatten(1)
+                    own = torch.ones(len(flat), dtype=torch.bool)
+                    if i > 1 and not self._images:  # rounded, a narrow row may be any number: 1.0
+                        own = _bits(flat) >= PLAIN
+                    self._rows.add(stored[own], _hash(flat[own]))
                 if part.augment is not None:
                     self._hash_middles(forms, stored, part.augment.margin)
         self._hashed = len(self._past)
@@ -127,6 +150,9 @@ class _Index:
     def add(self, whose: Tensor, *hashes: Tensor) -> None:
         """Several hashes of each row; a row is known by the hash of what is stored."""
         self._new += [(each, whose) for each in hashes]
+
+    def __len__(self) -> int:
+        return len(self._hashes) + sum(len(hashes) for hashes, _ in self._new)
 
     def of(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """The hashes of these rows, and whose each is."""
@@ -211,6 +237,51 @@ def _of_bytes(table: Tensor) -> Tensor:
 def _telling(rows: Tensor) -> Tensor:
     """(n,) which rows are not of a single colour: such are in many an image, in empty tables and in gradients."""
     return (rows != rows[:, :1]).any(1)
+
+
+def _judged(rows: Tensor, whose: Tensor, pairs: int) -> tuple[Tensor, Tensor]:
+    """Of rows that were matched in one table: those that are kept, for all that is known, and of these the sure ones.
+
+    Of `pairs` of a row kept and a row looked for, pairs / 2^b are expected to be equal by chance where a row has b bits
+    to tell it by; k of them are found with a probability of at most expected^k / k!. The rows with the most bits count
+    first, each once. So many as chance will bring to a table of weights are not kept, unless they are so plain that
+    something else than chance may have put them there: masks, counters.
+    """
+    bits, order = _bits(rows).sort(descending=True)
+    whose = whose[order]
+    _, where = np.unique(whose.cpu().numpy(), return_index=True)
+    once = torch.from_numpy(np.sort(where))
+    k = torch.arange(1, len(once) + 1, dtype=torch.float64)
+    chance = k * (math.log(max(pairs, 1)) - bits[once] * math.log(2)) - torch.lgamma(k + 1)
+    below = (chance < math.log(SURE)).nonzero().flatten()
+    sure = whose[once[: int(below[-1]) + 1 if len(below) else 0]]
+    usual = int((bits[once] >= PLAIN).sum())
+    by_chance = len(sure) < usual and float(chance[usual - 1]) > math.log(LIKELY)
+    kept = torch.isin(whose, sure) | (bits < PLAIN) | (not by_chance)
+    return whose[kept], sure
+
+
+def _bits(rows: Tensor) -> Tensor:
+    """(n,) by how many bits a row can be told: those of its different numbers, and of which of them stand where.
+
+    A float32 has one for each place of its mantissa that is used, an integer one for each of its places; zero has none.
+    """
+    ordered = rows.sort(1).values
+    first = torch.ones_like(ordered, dtype=torch.bool)
+    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    if rows.is_floating_point():
+        mantissa = (ordered.float().contiguous().view(torch.int32) & 0x7FFFFF) | 0x800000
+        each = 24 - torch.log2((mantissa & -mantissa).double())
+    else:
+        each = torch.log2(ordered.double().abs() + 1)
+    each = each.where(first & (ordered != 0), torch.zeros((), dtype=torch.float64))
+    n, width = rows.shape
+    place = first.long().cumsum(1) - 1  # which of a row's different numbers stands there
+    counts = torch.zeros(n, width, dtype=torch.float64).scatter_add_(
+        1, place, torch.ones(n, width, dtype=torch.float64)
+    )
+    orders = math.lgamma(width + 1) - torch.lgamma(counts + 1).sum(1)
+    return each.sum(1) + orders / math.log(2)
 
 
 def _from_numpy(array: np.ndarray) -> Tensor | None:

@@ -12,6 +12,11 @@ DATA = "A file (.csv, .parquet, .npz), a folder with a folder of images per clas
 Model = Annotated[str, Option("--model", metavar="DIR", help="Where the model is kept.")]
 Data = Annotated[str, Argument(metavar="DATA", hidden=True)]
 Task = Annotated[str | None, Option(metavar="N", help="Which task, from 0, where the model is told it.")]
+OWN = "Where the model is of code of your own: what it was begun with."
+Method = Annotated[str | None, Option(metavar="FILE.py:NAME", help=OWN)]
+Net = Annotated[str | None, Option(metavar="FILE.py:NAME", help=OWN)]
+Protocol = Annotated[str | None, Option(metavar="FILE.py:NAME", help=OWN)]
+Set = Annotated[list[str] | None, Option("--set", metavar="NAME=VALUE", help="Settings of that code.")]
 Json = Annotated[bool, Option("--json", help="Print it as JSON, and nothing else.")]
 
 
@@ -68,15 +73,21 @@ def predict(
     out: Annotated[str | None, Option(metavar="FILE", help="A .csv to write.  [default: standard output]")] = None,
     task: Task = None,
     features: Features = None,
+    method: Method = None,
+    net: Net = None,
+    protocol: Protocol = None,
+    set_: Set = None,
     quiet: Quiet = False,
 ) -> int:
     """What a model says of each row of DATA: its class, and how probable it is.
 
     Labels are not needed. Rows are numbered from 1, in their order.
     """
-    from holdfast.commands.model import predict_asked
+    from holdfast.commands.model import Asked, predict_asked
 
-    return predict_asked(data, model, out, task, features, quiet)
+    own = {"method": method, "net": net, "protocol": protocol}
+    asked = Asked(data, model, own, tuple(set_ or ()), {"features": features})
+    return predict_asked(asked, out, task, quiet)
 
 
 def score(
@@ -85,10 +96,16 @@ def score(
     task: Task = None,
     label: Label = None,
     features: Features = None,
+    method: Method = None,
+    net: Net = None,
+    protocol: Protocol = None,
+    set_: Set = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
     """What a model still knows of each class, on the rows of DATA, which has labels."""
-    from holdfast.commands.model import score_asked
+    from holdfast.commands.model import Asked, score_asked
 
-    return score_asked(data, model, task, label, features, json, quiet)
+    own = {"method": method, "net": net, "protocol": protocol}
+    asked = Asked(data, model, own, tuple(set_ or ()), {"label": label, "features": features})
+    return score_asked(asked, task, json, quiet)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from collections.abc import Sequence
@@ -10,10 +11,10 @@ from pathlib import Path
 
 from holdfast import advice as advising
 from holdfast.advice import Advice, advise
-from holdfast.commands import folder
 from holdfast.commands.experiment import Asked, collected, pieces_of
 from holdfast.commands.run import Output
 from holdfast.commands.terminal import Stopped, print_json, tell
+from holdfast.disk import unwritable
 from holdfast.errors import BadInput, unknown
 from holdfast.methods import methods
 from holdfast.settings import Count, expected, fits
@@ -64,13 +65,14 @@ def advise_asked(wanted: Wanted, output: Output) -> int:
         found.append(f"--keep-data must be yes or no, not {wanted.keep_data!r}")
     if not fits(Count, wanted.seeds):
         found.append(f"--seeds must be {expected(Count)}, not {wanted.seeds!r}")
-    pieces = pieces_of(_asked(wanted, found), found, all_able=False)
+    said: list[str] = []
+    pieces = pieces_of(_asked(wanted, found, said), found, all_able=False)
     if output.out is not None:
         found += _closed(Path(output.out))
     if found:
         raise BadInput(*dict.fromkeys(found))
     (stream,), quiet = pieces.streams, output.quiet or output.json
-    for line in () if output.quiet else stream.told:
+    for line in () if output.quiet else (*stream.told, *said):
         tell(line)
     net_is_given = wanted.net is not None or any(text.strip().startswith("net.") for text in wanted.settings)
     try:
@@ -110,18 +112,18 @@ def amount(option: str, text: str, units: dict[str, int], example: str, faults: 
 
 def _closed(out: Path) -> list[str]:
     """Why the advice cannot be kept there."""
-    found = folder.unwritable(out)
+    found = unwritable(out)
     if not found:
         with collected(found):
             advising.refuse(out)
     return found
 
 
-def _asked(wanted: Wanted, faults: list[str]) -> Asked:
-    """As if a run of all candidates had been asked for."""
+def _asked(wanted: Wanted, faults: list[str], said: list[str]) -> Asked:
+    """As if a run of all candidates had been asked for; adds to the faults, and to what is said of the classes."""
     settings = [] if any(text.strip().startswith("stream.val=") for text in wanted.settings) else ["stream.val=0.1"]
     if wanted.stream is None:
-        settings += _of_classes(wanted, faults)
+        settings += _of_classes(wanted, faults, said)
     elif wanted.old is not None or wanted.new is not None:
         faults.append("--stream says which classes are old and which are new; leave out --old and --new")
     names = methods.names()
@@ -148,7 +150,7 @@ def _asked(wanted: Wanted, faults: list[str]) -> Asked:
     )
 
 
-def _of_classes(wanted: Wanted, faults: list[str]) -> list[str]:
+def _of_classes(wanted: Wanted, faults: list[str], said: list[str]) -> list[str]:
     """The stream whose first task has the old classes and whose second has the new ones."""
     twice = [name for name in CUT if any(text.strip().startswith(f"stream.{name}=") for text in wanted.settings)]
     faults += [f"--set stream.{name}: --old and --new say that; leave it out, or give a --stream" for name in twice]
@@ -181,12 +183,15 @@ def _of_classes(wanted: Wanted, faults: list[str]) -> list[str]:
         faults.append(f"{'--new' if not first else '--old'} names all classes; leave at least one for the other")
     if len(faults) > before or twice or (old is None and new is None):
         return [] if twice else ["stream.tasks=2"]
+    if left := [name for c, name in enumerate(names) if c not in (*first, *later)]:
+        said.append(f"classes not looked at, for neither --old nor --new names them: {', '.join(left)}")
     order = ",".join(map(str, [*first, *later]))
     return ["stream.tasks=2", f"stream.order={order}", f"stream.sizes={len(first)},{len(later)}"]
 
 
 def _classes(option: str, text: str, names: Sequence[str], faults: list[str]) -> list[int]:
-    words = list(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    found = [text] if text in names else next(csv.reader([text], skipinitialspace=True), [])
+    words = list(dict.fromkeys(word.strip() for word in found if word.strip()))
     faults += [unknown("class", word, names, f" in {option}") for word in words if word not in names]
     if not words:
         faults.append(f"{option} names no class; choose from {', '.join(names)}")

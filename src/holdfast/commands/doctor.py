@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 import numpy as np
@@ -20,15 +22,7 @@ from holdfast.report.words import in_seconds
 from holdfast.sweeps.cell import code_version, pick_device, touched
 
 NEEDED = ("torch", "numpy", "scipy", "scikit-learn", "safetensors", "rich", "typer", "plotly", "pandas")
-EXTRAS = {
-    "ray": "ray",
-    "images": "Pillow",
-    "hub": "datasets",
-    "parquet": "pyarrow",
-    "tensorboard": "tensorboard",
-    "figures": "matplotlib",
-    "onnx": "onnx",
-}
+WORKSHOP = ("dev", "docs", "browser")  # extras for work on Holdfast itself
 MARGIN = 0.1  # of er's ACC over finetune's in the test; it is 0.29
 
 
@@ -54,14 +48,36 @@ def examine(as_json: bool) -> int:
 def _software() -> list[Finding]:
     lacking = [name for name in NEEDED if not _version(name)]
     needed = ", ".join(f"{name} {_version(name)}" for name in NEEDED if name not in lacking)
-    extras = [f"{name} {_version(name)}" for name in EXTRAS.values() if _version(name)]
-    absent = [f"holdfast[{extra}]" for extra, name in EXTRAS.items() if not _version(name)]
+    wanted = extras_of(_requirements())
+    extras = [f"{name} {_version(name)}" for name in wanted.values() if _version(name)]
+    absent = [f"holdfast[{extra}]" for extra, name in wanted.items() if not _version(name)]
     return [
         Finding("holdfast", f"{_version('holdfast') or 'not installed, run from its source'}, code {code_version()}"),
         Finding("Python", f"{platform.python_version()} on {platform.platform()}"),
         Finding("packages", needed + "".join(f"; {name} is missing" for name in lacking), bool(lacking)),
         Finding("extras", (", ".join(extras) or "none") + (f"; not here: {', '.join(absent)}" if absent else "")),
     ]
+
+
+def extras_of(requirements: Iterable[str]) -> dict[str, str]:
+    """What a user can have besides, and the first package behind each, from what the installed package says of itself.
+
+    >>> extras_of(["torch>=2", 'ray[client]; extra == "ray"', "a>=1; extra == 'b'", 'c; extra == "b"'])
+    {'ray': 'ray', 'b': 'a'}
+    """
+    found: dict[str, str] = {}
+    for text in requirements:
+        package, extra = re.match(r"[\w.-]+", text), re.search(r"""extra\s*==\s*["']([\w.-]+)["']""", text)
+        if package and extra and extra[1] not in WORKSHOP:
+            found.setdefault(extra[1], package[0])
+    return found
+
+
+def _requirements() -> list[str]:
+    try:
+        return requires("holdfast") or []
+    except PackageNotFoundError:
+        return []
 
 
 def _version(package: str) -> str:

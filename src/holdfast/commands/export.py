@@ -10,7 +10,7 @@ from pathlib import Path
 
 from holdfast.api import Comparison
 from holdfast.commands.experiment import collected
-from holdfast.commands.folder import unwritable
+from holdfast.disk import unwritable
 from holdfast.errors import BadInput
 from holdfast.report import Reproduction, export
 from holdfast.sweeps import model_folder

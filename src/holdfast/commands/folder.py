@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from holdfast.disk import unwritable
 from holdfast.errors import BadInput
 from holdfast.protocols import name_of
 from holdfast.sweeps import Cell
@@ -42,16 +42,6 @@ def faults(folder: Path, fresh: bool) -> list[str]:
     foreign = sorted(path.name for path in folder.iterdir() if not _is_ours(path.name))
     if fresh and foreign:
         return [f"{folder} also holds {', '.join(foreign)}, so --fresh does not touch it; choose another --out"]
-    return []
-
-
-def unwritable(folder: Path, option: str = "--out") -> list[str]:
-    """Why nothing can be written to a folder, which need not exist yet; the option names another."""
-    there = next(p for p in (folder, *folder.absolute().parents) if p.exists())
-    if not there.is_dir():
-        return [f"{there} is a file, not a folder; choose another {option}"]
-    if not os.access(there, os.W_OK | os.X_OK):
-        return [f"{there} cannot be written to; choose another {option}"]
     return []
 
 

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,10 @@ import torch
 from holdfast import api
 from holdfast.commands.experiment import Asked as AskedRun
 from holdfast.commands.experiment import collected, parts_of
-from holdfast.commands.folder import unwritable
 from holdfast.commands.terminal import Stopped, print_json, tell
 from holdfast.data import NewRows, Source, path_of
 from holdfast.data.source import found as there
+from holdfast.disk import unwritable
 from holdfast.errors import BadInput, RunFailed
 from holdfast.protocols import Progress
 from holdfast.report import words
@@ -35,14 +35,14 @@ METHOD, NET, PROTOCOL = "er", "mlp", "epochs"  # of a new model
 
 @dataclass(frozen=True)
 class Asked:
-    """The words of `learn`; None where the default is wanted."""
+    """The words of `learn`, and of `predict` and `score`; None where the default is wanted."""
 
     data: str
     model: str
     started: Given  # what only a new model can be told
     settings: tuple[str, ...]
     source: Given  # how the data are read
-    shares: Given  # of each class, for test and validation
+    shares: Given = field(default_factory=dict)  # of each class, for test and validation
     name: str | None = None
 
 
@@ -66,12 +66,11 @@ def learn_asked(asked: Asked, json: bool, quiet: bool) -> int:
     return 0
 
 
-def predict_asked(data: str, folder: str, out: str | None, task: str | None, features: str | None, quiet: bool) -> int:
+def predict_asked(asked: Asked, out: str | None, task: str | None, quiet: bool) -> int:
     """The class of each row, and how probable it is."""
-    faults = [] if out is None else unwritable(Path(out).parent)
-    if out is not None and Path(out).is_dir():
-        faults.append(f"{out} is a folder; --out is a file, e.g. {Path(out) / 'predictions.csv'}")
-    model, rows, number = _asked_of(data, folder, task, {"features": features}, faults, labelled=False)
+    data, folder = asked.data, asked.model
+    faults = [] if out is None else _no_place(out, data, Path(folder))
+    model, rows, number = _asked_of(asked, task, faults, labelled=False)
     _tell(rows, quiet)
     logits = model.logits(rows.x, number)
     names, best = model.names(number), logits.argmax(1)
@@ -89,12 +88,9 @@ def predict_asked(data: str, folder: str, out: str | None, task: str | None, fea
     return 0
 
 
-def score_asked(
-    data: str, folder: str, task: str | None, label: str | None, features: str | None, json: bool, quiet: bool
-) -> int:
+def score_asked(asked: Asked, task: str | None, json: bool, quiet: bool) -> int:
     """What is still known, class by class."""
-    said = {"label": label, "features": features}
-    model, rows, number = _asked_of(data, folder, task, said, [], labelled=True)
+    model, rows, number = _asked_of(asked, task, [], labelled=True)
     _tell(rows, quiet or json)
     known = model.score(rows.x, rows.classes, number)
     if json:
@@ -133,7 +129,7 @@ def _going_on(folder: Path, asked: Asked, faults: list[str]) -> Model | None:
     mine = {role: asked.started[role] for role in ("method", "net", "protocol")}
     ours = {role: word if word is not None and own.is_own(word) else None for role, word in mine.items()}
     given = [word for word, text in asked.started.items() if text is not None and ours.get(word) is None]
-    given += ["columns"] if asked.source["columns"] is not None else []
+    given += ["columns"] if asked.source.get("columns") is not None else []
     faults += [f"--{word} is for a new model, and {folder} holds one that has its own; leave it out" for word in given]
     if asked.settings and not any(ours.values()):
         faults.append(f"--set is for a new model, and {folder} holds one that has its own settings; leave it out")
@@ -160,19 +156,18 @@ def _own(ours: Given, settings: tuple[str, ...], faults: list[str]) -> Own | Non
     )
 
 
-def _asked_of(
-    data: str, folder: str, task: str | None, source: Given, faults: list[str], labelled: bool
-) -> tuple[Model, NewRows, int | None]:
+def _asked_of(asked: Asked, task: str | None, faults: list[str], labelled: bool) -> tuple[Model, NewRows, int | None]:
     """A model that is there, and rows for it; all faults at once."""
     model, rows = None, None
     if task is not None and not fits(Whole, task):
         faults.append(f"--task must be {expected(Whole)}, not {task!r}")
     with collected(faults):
-        model = model_folder.load(Path(folder))
-        if not faults:
+        folder = Path(asked.model)
+        model = _going_on(folder, asked, faults) if model_folder.is_model(folder) else model_folder.load(folder)
+        if model is not None and not faults:
             faults += _task_faults(model, None if task is None else int(task))
     with collected(faults):
-        rows = _rows(data, source, model, labelled)
+        rows = _rows(asked.data, asked.source, model, labelled)
     if faults or model is None or rows is None:
         raise BadInput(*dict.fromkeys(faults))
     return model, rows, None if task is None else int(task)
@@ -207,6 +202,22 @@ def _closed(folder: str) -> list[str]:
         if not faults:
             model_folder.refuse(Path(folder))
     return faults
+
+
+def _no_place(out: str, data: str, folder: Path) -> list[str]:
+    """Why predictions cannot be written there."""
+    if not out:
+        return ["--out must name a file, e.g. predictions.csv, not ''"]
+    if Path(out).is_dir():
+        return [f"{out} is a folder; --out must name a file, e.g. predictions.csv"]
+    place, rows = Path(out).resolve(), path_of(data)
+    around = (place, *place.parents)
+    if rows is not None and rows.resolve() in around:
+        what = "is DATA itself" if place == rows.resolve() else f"is inside of DATA, {data}"
+        return [f"--out {out} {what}, which is only read; choose another file"]
+    if folder.resolve() in around:
+        return [f"--out {out} is inside of the model in {folder}; choose a file elsewhere"]
+    return unwritable(Path(out).parent)
 
 
 def _share(word: str, text: str, faults: list[str]) -> float:

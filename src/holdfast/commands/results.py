@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast import __version__
-from holdfast.commands.folder import unwritable
+from holdfast.disk import unwritable
 from holdfast.errors import BadInput
 from holdfast.process import machine
 from holdfast.report.reproduction import Reproduction

@@ -40,6 +40,7 @@ FAULTS = (
 )  # what decoders raise over a broken image  # fmt: skip
 
 Tree = dict[str, list[str]]  # class -> its images' names
+Trees = list[tuple[Path, Tree]]
 
 
 def here(home: Path) -> bool:
@@ -51,7 +52,11 @@ def here(home: Path) -> bool:
 
 def files(home: Path) -> list[str]:
     """All images, in the order in which they are read; as text, for there may be many."""
-    parts = [(os.path.join(root, label, ""), names) for root, tree in _trees(home) for label, names in tree.items()]
+    return _files(_trees(home))
+
+
+def _files(trees: Trees) -> list[str]:
+    parts = [(os.path.join(root, label, ""), names) for root, tree in trees for label, names in tree.items()]
     return [part + name for part, names in parts for name in names]
 
 
@@ -61,8 +66,13 @@ def tested(home: Path) -> bool:
 
 def read(home: Path) -> Given:
     need_pillow(home.name)
-    trees = _trees(home)
-    x, digest = _pixels(home, files(home))
+    trees, faults = _grown(home)
+    try:
+        x, digest = _pixels(home, _files(trees))
+    except BadInput as error:
+        raise BadInput(*faults, *error.faults) from error
+    if faults:
+        raise BadInput(*faults)
     classes = tuple(trees[0][1])
     labels = [(classes.index(label), len(names)) for _, tree in trees for label, names in tree.items()]
     y = np.repeat(*np.transpose(labels))
@@ -89,8 +99,16 @@ def rows(home: Path) -> tuple[int, int]:
     return len(train), len(test)
 
 
-def _trees(home: Path) -> list[tuple[Path, Tree]]:
+def _trees(home: Path) -> Trees:
     """The tree of train and that of test, or the one tree there is; classes and images in alphabetical order."""
+    trees, faults = _grown(home)
+    if faults:
+        raise BadInput(*faults)
+    return trees
+
+
+def _grown(home: Path) -> tuple[Trees, list[str]]:
+    """The same, and what is wrong with them."""
     train, test = _parts(home)
     if (train is None) != (test is None):
         lone = (train or test or home).name
@@ -106,9 +124,7 @@ def _trees(home: Path) -> list[tuple[Path, Tree]]:
     strange = sorted(set(last) - set(first))
     if strange:
         faults.append(fault(roots[-1], f"classes that train does not have: {some(strange)}", "none; move them"))
-    if faults:
-        raise BadInput(*faults)
-    return trees
+    return trees, faults
 
 
 def _tree(root: Path, faults: list[str]) -> Tree:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Kind = Literal["number", "category", "skip"]
 KINDS = get_args(Kind)
 # all: what columns hold is found out, and texts among numbers are a fault; raw: then they are a column of texts;
-# known: only columns whose kind is said are read, and it is no fault if one is not there
+# known: only columns that are named are read, and it is no fault if one is not there; of labels the kind is found out
 Mode = Literal["all", "raw", "known"]
 LABELS = ("label", "target", "y", "class")  # the column that has them where none is named; else the last one
 MISSING = frozenset(("", "na", "n/a", "nan", "null", "?"))  # in any case
@@ -115,12 +115,12 @@ def bad_names(names: Sequence[str]) -> list[str]:
     return faults + [f"column {i + 1} has no name that can be printed ({names[i]!r}); give it one" for i in blank]
 
 
-def strange(names: Sequence[str], kinds: Mapping[str, Kind], mode: Mode) -> list[str]:
+def strange(names: Sequence[str], kinds: Mapping[str, Kind | None], mode: Mode) -> list[str]:
     """Of what columns something was said that are not there."""
     return [] if mode == "known" else [unknown("column", name, names) for name in kinds if name not in names]
 
 
-def wanted(name: str, kinds: Mapping[str, Kind], mode: Mode) -> bool:
+def wanted(name: str, kinds: Mapping[str, Kind | None], mode: Mode) -> bool:
     """Whether a column is read."""
     return kinds.get(name, "skip" if mode == "known" else "") != "skip"
 
@@ -167,7 +167,7 @@ def of_texts(name: str, cells: Sequence[str], kind: Kind | None, mode: Mode, fau
     """A column in which not all cells are numbers; most of them must not be."""
     gone = {cell for cell in set(cells) if is_missing(cell)}
     said = kind is not None
-    if kind == "number" or (kind is None and mode == "all"):
+    if kind == "number" or (kind is None and mode != "raw"):
         odd = {cell for cell in set(cells) - gone if numbers([cell]) is None}
         bad = np.array([cell in odd for cell in cells], bool)
         if bad.any() and (kind == "number" or 2 * bad.sum() < sum(cell not in gone for cell in cells)):
@@ -190,6 +190,12 @@ def unfit(columns: Columns) -> list[str]:
     """Why some of these columns are nothing that a network could be shown."""
     faults = []
     for column in columns.each.values():
+        if not column.said and column.missing.all():
+            faults.append(
+                f"column {column.name!r} has no value in any row, so what it will hold is not known; leave it out: "
+                f"columns {column.name}=skip, or say it: columns {column.name}=category"
+            )
+            continue
         words, leave = column.words, f"or leave it out: columns {column.name}=skip"
         if not words or column.said:
             continue

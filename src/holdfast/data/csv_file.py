@@ -23,7 +23,7 @@ COUNTER = "(counts the rows)"  # stands for the name of a column that has none
 Cells = list[Any]  # of one column: arrays of numbers, chunk by chunk, or its texts
 
 
-def read(path: Path, kinds: Mapping[str, Kind], mode: Mode, faults: list[str]) -> Columns:
+def read(path: Path, kinds: Mapping[str, Kind | None], mode: Mode, faults: list[str]) -> Columns:
     """All columns but those to skip; adds the faults of single columns."""
     try:
         return _read(path, kinds, mode, {name for name, kind in kinds.items() if kind == "category"}, faults)
@@ -35,7 +35,7 @@ def read(path: Path, kinds: Mapping[str, Kind], mode: Mode, faults: list[str]) -
         raise refused(path, f"a broken file ({error.strerror or error})", "one that can be read") from error
 
 
-def _read(path: Path, kinds: Mapping[str, Kind], mode: Mode, texts: Set[str], faults: list[str]) -> Columns:
+def _read(path: Path, kinds: Mapping[str, Kind | None], mode: Mode, texts: Set[str], faults: list[str]) -> Columns:
     """`texts`: columns that are known not to be numbers."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         separator = _separator(path, file.readline(2**20))

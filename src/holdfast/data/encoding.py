@@ -82,6 +82,7 @@ class Encoding:
     label: str
     label_kind: Kind  # number or category
     columns: tuple[Number | Category, ...]
+    label_said: bool = False  # what the label is was said: its numbers are words
 
     @classmethod
     def fit(cls, first: Columns, label: str) -> Encoding:
@@ -92,8 +93,9 @@ class Encoding:
         >>> Encoding.fit(table, "kind").encode(table).tolist()  # size; blue, another colour, no colour
         [[-1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 1.0]]
         """
-        kind: Kind = "number" if first.each[label].words is None else "category"
-        return cls(label, kind, tuple(map(_fitted, first.without(label).each.values())))
+        mine = first.each[label]
+        kind: Kind = "number" if mine.words is None else "category"
+        return cls(label, kind, tuple(map(_fitted, first.without(label).each.values())), mine.said)
 
     @property
     def width(self) -> int:
@@ -150,7 +152,7 @@ class Encoding:
         return [f"{what}: {some(names)}" for what, names in said.items() if names]
 
     def to_json(self) -> dict[str, Any]:
-        label = {"label": self.label, "label_kind": self.label_kind}
+        label = {"label": self.label, "label_kind": self.label_kind, "label_said": self.label_said}
         return {"schema": SCHEMA, **label, "columns": [asdict(column) for column in self.columns]}
 
     @classmethod
@@ -160,7 +162,8 @@ class Encoding:
             if said["schema"] != SCHEMA:
                 raise BadInput(f"an encoding of schema {said['schema']!r} cannot be read, only {SCHEMA}")
             kinds: dict[str, Kind] = {"number": "number", "category": "category"}
-            made = cls(_word(said["label"]), kinds[said["label_kind"]], tuple(map(_read, said["columns"])))
+            label = _word(said["label"]), kinds[said["label_kind"]]
+            made = cls(*label, tuple(map(_read, said["columns"])), said.get("label_said") is True)
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, BadInput):
                 raise

@@ -42,11 +42,20 @@ def featured(source: Source, seed: int, name: str, given: Given, said: dict[str,
     return replace(data, read={**said, "features": whose}, told=(f"{name}: {told}",))
 
 
-def vectors(source: Source, given: Given) -> Vectors:
-    """The features of these rows, with their labels; computed once for a source, and once on this machine."""
+def vectors(source: Source, given: Given, keep: bool = True) -> Vectors:
+    """The features of these rows, with their labels; computed once for a source, and once on this machine, unless
+    nothing of them is to be kept on its disk."""
     if source not in _made:
-        _made[source] = _computed(source, given)
+        _made[source] = _computed(source, given) if keep else _unkept(source, given)
     return _made[source]
+
+
+def _unkept(source: Source, given: Given) -> Vectors:
+    assert source.features is not None
+    made = computed(source.features, rows_of(given.train.x))
+    told = f"features of {name_of(source.features)}: {made.shape[1]} numbers for each row"
+    table = Table(made, given.train.y, given.train.names)
+    return Given(table, None, given.fingerprint), signature(source.features), told
 
 
 def _computed(source: Source, given: Given) -> Vectors:

@@ -25,7 +25,7 @@ INDEX = re.compile("__index_level_[0-9]+__")  # columns in which pandas keeps th
 DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
-def of_frame(frame: pandas.DataFrame, kinds: Mapping[str, Kind], mode: Mode, faults: list[str]) -> Columns:
+def of_frame(frame: pandas.DataFrame, kinds: Mapping[str, Kind | None], mode: Mode, faults: list[str]) -> Columns:
     """All columns but those to skip; adds the faults of single columns."""
     names = [str(name) for name in frame.columns]
     if wrong := [*columns.bad_names(names), *(["it has no rows"] if not len(frame) else [])]:

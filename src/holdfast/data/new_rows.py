@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from holdfast.data.encoding import Encoding
 from holdfast.data.features import signature, vectors
 from holdfast.data.files import is_file
 from holdfast.data.given import Given, Table
+from holdfast.data.load import entry_of
 from holdfast.data.source import Source, found, is_table, path_of
 from holdfast.errors import BadInput, unknown
 
@@ -63,13 +65,14 @@ def new_rows(data: Any, reading: Reading, labelled: bool, first: bool = False) -
             raise BadInput(f"a table is not what the model learned from: {source.data!r}")
         return _of_table(source, reading.encoding, labelled)
     if reading.encoding is not None:
-        raise BadInput("the model learned from a table; expected .csv, .tsv, .parquet or a DataFrame")
+        what = f", not from {str(source.data)!r}" if _is_named(source) else ""
+        raise BadInput(f"the model learned from a table{what}; expected .csv, .tsv, .parquet or a DataFrame")
     name, given, said = _read(source, reading, labelled, least)
     if given.test is not None:
         told.append(f"{name}: its test rows are left out")
     given = Given(given.train, None, given.fingerprint)
     if source.features is not None:
-        given, whose, line = vectors(source, given)
+        given, whose, line = vectors(source, given, keep=False)
         told.append(f"{name}: {line}")
         reading = Reading(features=whose, label=said.get("label", "")) if first else reading
     faults: list[str] = []
@@ -82,6 +85,13 @@ def new_rows(data: Any, reading: Reading, labelled: bool, first: bool = False) -
     names = given.train.names
     classes = None if y is None else tuple(names[int(v)] if names else str(v) for v in y)
     return NewRows(torch.from_numpy(np.array(x, order="C")), classes, given.fingerprint, tuple(told), reading)
+
+
+def _is_named(source: Source) -> bool:
+    """Whether data are a name or a path. A name that nobody knows is refused."""
+    if isinstance(source.data, str) and path_of(source.data) is None:
+        entry_of(source.data)
+    return isinstance(source.data, str | Path)
 
 
 def _compared(source: Source, reading: Reading) -> list[str]:
@@ -120,7 +130,9 @@ def _of_first_table(source: Source, least: int) -> NewRows:
 
 def _of_table(source: Source, encoding: Encoding, labelled: bool) -> NewRows:
     label = source.label or encoding.label
-    kinds: dict[str, Kind] = {**encoding.kinds, **({label: encoding.label_kind} if labelled else {})}
+    kinds: dict[str, Kind | None] = {**encoding.kinds}
+    if labelled:  # classes are whole numbers or words, whatever the first ones were
+        kinds[label] = encoding.label_kind if encoding.label_said else source.kinds.get(label)
     table = tables.read(source.data, kinds, "known")
     faults = [*table.faults, *encoding.faults(table.columns, table.faults)]
     classes = None

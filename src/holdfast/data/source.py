@@ -71,6 +71,8 @@ def found(path: Path) -> Path:
             near = []
         better = f"did you mean {str(path.with_name(near[0]))!r}?" if near else "data are a name, a file or a folder"
         raise BadInput(f"there is no file or folder {str(path)!r}; {better}")
+    if folder and path.suffix.lower() in FILES:
+        raise BadInput(f"cannot read {path}: found a folder, expected a {path.suffix.lower()} file")
     if not folder and path.suffix.lower() not in FILES:
         raise BadInput(f"cannot read {path}: found a file, expected one of {', '.join(FILES)}, or a folder of images")
     return path.resolve()

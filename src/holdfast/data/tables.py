@@ -45,7 +45,7 @@ class Read:
         return Path(self.what).name
 
 
-def read(data: Any, kinds: Mapping[str, Kind], mode: Mode = "all") -> Read:
+def read(data: Any, kinds: Mapping[str, Kind | None], mode: Mode = "all") -> Read:
     """A CSV or Parquet file, or a DataFrame."""
     if not is_table(data):
         raise BadInput(f"expected a table, .csv, .tsv or .parquet, or a DataFrame, not {data!r}")
@@ -57,7 +57,7 @@ def read(data: Any, kinds: Mapping[str, Kind], mode: Mode = "all") -> Read:
 
 
 @lru_cache(maxsize=KEPT)
-def _read(path: Path, stamp: tuple[int, int], kinds: Sequence[tuple[str, Kind]], mode: Mode) -> Read:
+def _read(path: Path, stamp: tuple[int, int], kinds: Sequence[tuple[str, Kind | None]], mode: Mode) -> Read:
     """`stamp` is the file's time and size: a changed file is read anew."""
     fingerprint = sha256_of([path])
     if path.suffix.lower() in (".csv", ".tsv"):
@@ -68,7 +68,7 @@ def _read(path: Path, stamp: tuple[int, int], kinds: Sequence[tuple[str, Kind]],
 
 
 def _read_frame(
-    frame: pandas.DataFrame, kinds: Mapping[str, Kind], mode: Mode, what: str, fingerprint: str = ""
+    frame: pandas.DataFrame, kinds: Mapping[str, Kind | None], mode: Mode, what: str, fingerprint: str = ""
 ) -> Read:
     faults: list[str] = []
     try:

@@ -23,6 +23,8 @@ class Warm:
     """
 
     def __init__(self, module: nn.Module) -> None:
+        if not isinstance(module, nn.Module):
+            raise BadInput(f"a warm network is a trained torch.nn.Module, not a {type(module).__name__}")
         self.module = module
 
     def __call__(self, info: StreamInfo) -> nn.Module:

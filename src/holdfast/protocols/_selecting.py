@@ -25,7 +25,7 @@ from holdfast.protocols._session import Session, joined, name_of
 from holdfast.protocols._showing import Clock, Showing
 from holdfast.protocols._stops import Kept, Stop
 from holdfast.seeds import dice, generator, seed_for, seeded, set_dice
-from holdfast.types import Part, Stream, Task
+from holdfast.types import Gone, Part, Stream, Task
 
 Quality = Callable[[list[float]], float]  # of the accuracies that a look at the learner gives
 RATES = {"protocol.lr": "lr", "protocol.later_lr": "lr", "protocol.decay": "decay"}  # settings of the optimiser
@@ -600,6 +600,19 @@ class Selection:
 def _point(course: Course) -> str:
     """Of the grid."""
     return json.dumps(course.candidate.settings, sort_keys=True)
+
+
+def no_validation(name: str, stream: Stream, else_: str = "") -> str:
+    """Why a protocol cannot choose on this stream, and what helps; `else_`: what else does where a stream is cut."""
+    chooses = f"protocol {name!r} chooses on validation rows, and"
+    if stream.name == "model" or any(isinstance(task.train, Gone) for task in stream.tasks):  # one that stays
+        return f"{chooses} none of the new task's are kept apart: give val=0.1 (--val 0.1)"
+    share, lacking = stream.settings.get("val"), next(task for task in stream.tasks if not len(task.val))
+    if not share:
+        return f"{chooses} stream {stream.name!r} keeps none; cut it with val=0.1{else_}"
+    most = int(lacking.train.y.bincount().max())
+    few = f"its classes have too few rows, {most} at most, for val={share}"
+    return f"{chooses} stream {stream.name!r} keeps none of task {lacking.t}: {few}; give more rows{else_}"
 
 
 def faults_of_order(name: str, learner: Learner, stream: Stream) -> list[str]:

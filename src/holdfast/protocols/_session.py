@@ -82,7 +82,7 @@ class Measured:
     uncertainties: list[list[np.ndarray]] = field(default_factory=list)  # the same where they are samples, else nothing
     curves: list[dict[str, Any]] = field(default_factory=list)
     entropies: list[float] = field(default_factory=list)
-    old_rows: list[tuple[int, int]] = field(default_factory=list)
+    old_rows: list[tuple[int, ...]] = field(default_factory=list)
     generators: list[tuple[int, int]] = field(default_factory=list)  # networks and their bytes
     bytes: list[int] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)  # kept, as paper 000 counts them
@@ -263,7 +263,7 @@ class Session:
         m.numbers.append(self.learner.numbers_kept(task.t + 1))
         for name, rows in self.learner.journal().items():
             self.study.setdefault(name, []).extend({"task": task.t, **row} for row in rows)
-        m.old_rows.append(self._retention.scan(kept))
+        m.old_rows.append((*self._retention.scan(kept), self._retention.by_chance))
         m.generators.append(self._generators(kept))
         m.flops.append(self._spent.flops)
         m.seconds.append(self._spent.seconds)
@@ -285,7 +285,7 @@ class Session:
         m, n, spent = self.measured, len(segments), self._spent
         m.flops, m.seconds, m.updates = [spent.flops / n] * n, [spent.seconds / n] * n, [spent.updates / n] * n
         kept = Walked(self.learner)
-        m.bytes, m.old_rows, m.generators = [footprint(kept)] * n, [(0, 0)] * n, [self._generators(kept)] * n
+        m.bytes, m.old_rows, m.generators = [footprint(kept)] * n, [(0, 0, 0)] * n, [self._generators(kept)] * n
         m.numbers = [self.learner.numbers_kept(n)] * n
         self._spent, self.next = _Spent(), n
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from holdfast.engine import Net, Optimiser, OptimiserName
 from holdfast.methods import Learner, Merging, methods
 from holdfast.protocols._base import Job, Protocol, fresh
-from holdfast.protocols._selecting import Budget, Looks, Selection, Tried, faults_of_order, own
+from holdfast.protocols._selecting import Budget, Looks, Selection, Tried, faults_of_order, no_validation, own
 from holdfast.protocols._session import Session
 from holdfast.protocols._stops import Best, Last, Stop
 from holdfast.seeds import generator
@@ -146,7 +146,8 @@ class Study(Protocol):
         found = []
         if any(isinstance(task.test, Gone) or not len(task.test) for task in stream.tasks):
             found.append(
-                f"protocol {name!r} looks at the test rows of all tasks so far; give this one's and the others'"
+                f"protocol {name!r} looks at the test rows of all tasks so far; give this one's and the others', "
+                "in Python: model.learn(..., test=..., old_tests=...)"
             )
         if self.at_once and any(isinstance(task.train, Gone) for task in stream.tasks):
             found.append(
@@ -165,10 +166,8 @@ class Study(Protocol):
         """What is impossible about choosing on this stream."""
         if self.choose_on == "test" or all(len(task.val) for task in stream.tasks):
             return []
-        return [
-            f"protocol {type(self).__name__.lower()!r} chooses on validation rows, and stream {stream.name!r} keeps "
-            "none; cut it with val=0.1, or choose_on=test as the papers do"
-        ]
+        name = type(self).__name__.lower()
+        return [no_validation(name, stream, ", or choose_on=test as the papers do")]
 
     def _note(self, chosen: dict[str, dict[str, Any]], tried: Tried, chosen_by: str) -> None:
         """Who chose what."""

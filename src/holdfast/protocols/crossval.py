@@ -11,7 +11,7 @@ from typing import Any, Literal, final
 from holdfast.engine import Optimiser, OptimiserName
 from holdfast.methods import Learner
 from holdfast.protocols._base import Job, Protocol
-from holdfast.protocols._selecting import Budget, Looks, Selection, Tried, faults_of_order, own
+from holdfast.protocols._selecting import Budget, Looks, Selection, Tried, faults_of_order, no_validation, own
 from holdfast.protocols._session import Session
 from holdfast.protocols._stops import Best
 from holdfast.settings import Count, NonNegative, Positive, Whole, provenance
@@ -58,10 +58,7 @@ class Crossval(Protocol):
             found.append(f"least of protocol 'crossval' is {self.least} steps, more than the {self.steps} there may be")
         found += faults_of_order("crossval", learner, stream)
         if not all(len(task.val) for task in stream.tasks):
-            found.append(
-                f"protocol 'crossval' chooses on validation rows, and stream {stream.name!r} keeps none; "
-                "cut it with val=0.1"
-            )
+            found.append(no_validation("crossval", stream))
         return found
 
     def descent(self) -> Optimiser:

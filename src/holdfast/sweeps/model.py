@@ -340,6 +340,9 @@ class Model:
             self._check_examples(part.pixels)
         if not len(train):
             raise BadInput("there are no rows to learn from")
+        if gone := [name for name, n in zip(data.classes, train.y.bincount(minlength=len(data.classes)), strict=True)
+                    if n == 0]:  # fmt: skip
+            raise BadInput(f"the shares of test and validation rows leave no row of {some(gone)} to learn from")
         places = torch.tensor(self._outputs(data.classes))
         parts = dressed([replace(part, y=places[part.y]) for part in (train, kept, tested)], *self._look)
         names = dict(sorted(zip(places.tolist(), data.classes, strict=True)))
@@ -380,6 +383,8 @@ class Model:
         """The test rows of earlier tasks: those that they were scored on, if they ever were."""
         each = given if isinstance(given, Mapping) else {t: rows for t, rows in enumerate(given) if rows is not None}
         found = {}
+        if wrong := [t for t, rows in each.items() if not isinstance(rows, tuple | list) or len(rows) != 2]:
+            raise BadInput(f"old_tests[{wrong[0]}] must be the rows (x, y) of task {wrong[0]}, not {each[wrong[0]]!r}")
         for t, (x, y) in each.items():
             if not 0 <= t < self.tasks:
                 raise BadInput(f"old_tests has rows of task {t}, but the model has learned {self.tasks} tasks, from 0")
@@ -488,7 +493,12 @@ def _part(x: Tensor, y: Tensor) -> Part:
 
 def _rows(x: Any, y: Any, seed: int) -> DataSet:
     """Rows with labels, all in `x` and `y` where both are given."""
-    return as_dataset(x, seed) if y is None else as_dataset((x, y, x, y), seed)
+    if y is None:
+        return as_dataset(x, seed)
+    try:
+        return as_dataset((x, y, x, y), seed)
+    except BadInput as error:  # each fault is that of both pairs
+        raise BadInput(*([line for line in error.faults if "_test" not in line] or error.faults)) from error
 
 
 def _examples(x: Any, seed: int) -> Tensor:

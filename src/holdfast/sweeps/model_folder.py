@@ -32,7 +32,7 @@ from holdfast.settings import Shelf, choose, provenance
 from holdfast.streams import CropFlip
 from holdfast.sweeps.cell import Cell, NetLike, describe, plain, versions
 from holdfast.sweeps.lock import locked
-from holdfast.sweeps.model import Model, no_reseed
+from holdfast.sweeps.model import Model, no_reseed, some
 from holdfast.sweeps.store import LOCK, MODEL, UNREADABLE, record_files, record_of_files
 from holdfast.types import Gone, Part, Scale, Stream, StreamInfo, Task
 
@@ -56,6 +56,10 @@ def save(model: Model, folder: Path) -> None:
     """Keep a model; one that is there is replaced, at once."""
     if model.record is None:
         raise BadInput("the model has learned nothing yet, so there is nothing to save; call model.learn(x, y)")
+    try:
+        json.dumps(model.notes, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"model.notes must be JSON, to be kept with the model: {error}") from error
     files = _files(model)
     with locked(folder, refuse, ANOTHER):
         *older, last = [0, *numbers_in(folder)]
@@ -92,11 +96,37 @@ def refuse(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder} is a file; {ANOTHER}")
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    if any(not name.removesuffix(".part").isdecimal() and name != LOCK for name in names):
+    foreign = [name for name in names if not (name.removesuffix(".part").isdecimal() or name.startswith("."))]
+    if foreign := sorted(name for name in foreign if name != LOCK):
+        if is_model(folder):
+            raise BadInput(f"{folder} holds a model and also {some(foreign)}, which is none of it; move that elsewhere")
         raise BadInput(f"{folder} exists and is not a model of Holdfast; {ANOTHER}")
     for place in folder.absolute().parents[:INSIDE]:
         if any((place / str(number) / MODEL).is_file() for number in numbers_in(place)):
             raise BadInput(f"{folder} is inside of the model in {place}; {ANOTHER}")
+
+
+def refuse_another(folder: Path, cell: Cell) -> None:
+    """A run replaces the model that it left before, and no other."""
+    refuse(folder)
+    if not is_model(folder):
+        return
+    try:
+        words = json.loads((folder / str(numbers_in(folder)[-1]) / MODEL).read_text())
+        found = {role: words[role] for role in ("method", "net", "protocol", "seed")}
+        found["data"] = words["stream"]["fingerprint"]
+        what = f"another model: {found['method']['name']} after {len(words['tasks'])} tasks"
+    except (*_UNFIT, OSError):
+        found, what = {}, "a model that cannot be read"
+    mine = {
+        "method": _described(cell.method, methods),
+        "net": _described(cell.net, nets),
+        "protocol": _described(cell.protocol, protocols),
+        "seed": cell.seed,
+        "data": cell.stream.fingerprint,
+    }
+    if found != json.loads(json.dumps(mine)):
+        raise BadInput(f"{folder} holds {what}; {ANOTHER}")
 
 
 def is_model(folder: Path) -> bool:
@@ -223,8 +253,8 @@ def _made(role: str, shelf: Shelf[Any], words: Mapping[str, Any], given: Any, fo
             )
         return given
     if words["own"]:
-        call = f"hf.load_model({str(folder)!r}, {role}=...)"
-        raise BadInput(f"the {role} {name!r} of the model in {folder} is code of your own; give it: {call}")
+        ways = f"hf.load_model({str(folder)!r}, {role}=...); --{role} FILE.py:{name} of learn, predict and score"
+        raise BadInput(f"the {role} {name!r} of the model in {folder} is code of your own; give it: {ways}")
     made = shelf.make(name, _values(settings))
     choose(made, {k: setting["chosen_by"] for k, setting in settings.items()})
     return made

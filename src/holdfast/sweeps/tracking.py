@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, final
 
+from holdfast.disk import unwritable
 from holdfast.errors import BadInput, unknown
 from holdfast.metrics import METRICS
 from holdfast.metrics.groups import canonical
@@ -112,12 +113,13 @@ TRACKERS: Mapping[str, type[Tracker]] = {"tensorboard": TensorBoard, "wandb": Wa
 
 
 def faults(asked: Sequence[str]) -> list[str]:
-    """Trackers that do not exist, or whose package is missing."""
+    """Trackers that do not exist, or whose package is missing, or that cannot write to their folder."""
     names = [text.partition(":")[0] for text in asked]
     missing = [name for name in names if name in TRACKERS and find_spec(EXTRAS[name]) is None]
     return [
         *(unknown("tracker", name, TRACKERS) for name in names if name not in TRACKERS),
         *(f"tracker {name!r} needs a package; install it with: pip install 'holdfast[{name}]'" for name in missing),
+        *(fault for text in asked for fault in unwritable(Path(text.partition(":")[2] or USUAL), "folder for --track")),
     ]
 
 
