@@ -393,18 +393,6 @@ def test_later_labels_are_judged_as_the_first_ones_were(holdfast, model, files):
     assert hf.load_model(files / "h").classes == ("1.5", "2.5")
 
 
-def test_a_column_without_a_value_is_not_learned_as_anything(holdfast, files):
-    empty = table("pq").assign(note="")
-    empty.to_csv(files / "empty.csv", index=False)
-    done = holdfast("learn empty.csv --model m")
-    assert done.code == 2 and "column 'note' has no value in any row" in done.complaints[0]
-    assert "columns note=skip" in done.complaints[0] and "columns note=category" in done.complaints[0]
-    assert not (files / "m").exists()
-    assert holdfast(f"learn empty.csv --model m --columns note=category --label kind {SMALL}").code == 0
-    table("rs").assign(note="well").to_csv(files / "noted.csv", index=False)
-    assert holdfast("learn noted.csv --model m").code == 0
-
-
 def test_all_faults_of_a_folder_of_images_are_told_at_once(holdfast, files):
     (files / "one" / "p" / "notes.txt").write_text("mine")
     (files / "one" / "void").mkdir()

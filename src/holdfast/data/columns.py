@@ -190,12 +190,6 @@ def unfit(columns: Columns) -> list[str]:
     """Why some of these columns are nothing that a network could be shown."""
     faults = []
     for column in columns.each.values():
-        if not column.said and column.missing.all():
-            faults.append(
-                f"column {column.name!r} has no value in any row, so what it will hold is not known; leave it out: "
-                f"columns {column.name}=skip, or say it: columns {column.name}=category"
-            )
-            continue
         words, leave = column.words, f"or leave it out: columns {column.name}=skip"
         if not words or column.said:
             continue
