@@ -13,7 +13,7 @@ import holdfast as hf
 from holdfast import checks
 
 VERBS = "stream method net protocol run compare sweep tune diagnose load run_cells at_hand".split()
-READING = ("study", "panels", "fronts", "transfer", "uncertainty")  # modules of functions of a record
+READING = ("study", "panels", "fronts", "growth", "transfer", "uncertainty")  # modules of functions of a record
 
 
 def page() -> str:
