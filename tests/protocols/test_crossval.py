@@ -304,6 +304,16 @@ def test_only_what_was_learned_to_the_end_is_taken_and_rungs_are_compared_by_the
     assert hf.run(Racing(), data, protocol=small(**words)).settings["option"]["value"] == ["falls", "falls"]
 
 
+def test_what_patience_has_ended_at_a_rung_is_not_revived_at_the_next():
+    class Impatient(Racing):
+        scripts: ClassVar = {"late": (5, 1, 1, 1) + (9,) * 17}
+
+    data = hf.stream("split", tasks=2, examples=300, val=0.5, test_examples=50, scenario="task")
+    words = {"lr": (0.1,), "decay": (0.0,), "epochs": 20, "batch": 400, "patience": 3}
+    (row,) = trials(hf.run(Impatient(), data, protocol=small(**words)), 0)
+    assert (row["stop"], row["updates"]) == (0, 3) and row["quality"] == pytest.approx(0.5, abs=0.01)
+
+
 def test_who_learns_nothing_to_the_end_is_told(monkeypatch):
     monkeypatch.setattr(Racing, "last", 0.5)
     data = hf.stream("split", tasks=2, examples=300, val=0.5, test_examples=50, scenario="task")
