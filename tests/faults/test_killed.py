@@ -144,13 +144,16 @@ def test_a_folder_killed_before_it_had_begun_is_taken_up(holdfast, tmp_path):
 
 
 def test_a_damaged_checkpoint_is_told_and_the_one_before_it_used(holdfast, compare, contents, undisturbed, tmp_path):
-    out = tmp_path / "out"
-    child = holdfast(f"{compare} --out {out}")
-    while not states(out, "[2-9]"):
-        pass
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
-    whose = next(out.glob("cells/*/checkpoint/[2-9]")).parent
+    found: list[Path] = []
+    while not found:  # a run that was over before the kill came has thrown its states away
+        out = tmp_path / f"out{len([*tmp_path.iterdir()])}"
+        child = holdfast(f"{compare} --out {out}")
+        while not states(out, "[2-9]"):
+            pass
+        os.kill(child.pid, signal.SIGKILL)
+        child.wait()
+        found = [*out.glob("cells/*/checkpoint/[2-9]")]
+    whose = found[0].parent
     newest = max(int(p.name) for p in whose.iterdir() if p.name.isdecimal())
     tensors = whose / str(newest) / "tensors.safetensors"
     tensors.write_bytes(tensors.read_bytes()[:-7])
